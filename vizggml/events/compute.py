@@ -1,0 +1,157 @@
+"""The events of computing: nodes, threads, backends, quantized rows.
+
+Sizes and offsets are bytes. `ne` and `nb` are in ggml's order, `ne[0]` fastest. An id of -1 means none.
+"""
+
+from __future__ import annotations
+
+from vizggml.events.bus import Event, GraphId, TensorId, event
+
+
+@event("compute", "ggml_graph_compute, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
+class ComputeBegin(Event):
+    graph: GraphId
+    n_nodes: int
+    n_threads: int
+
+
+@event("compute", "ggml_graph_compute, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
+class ComputeEnd(Event):
+    graph: GraphId
+    ns: int
+
+
+@event("compute", "ggml_graph_compute_thread, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
+class NodeBegin(Event):
+    """`ns` counts from the graph's begin."""
+
+    graph: GraphId
+    tensor: TensorId
+    thread: int
+    ns: int
+
+
+@event("compute", "ggml_graph_compute_thread, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
+class NodeEnd(Event):
+    graph: GraphId
+    tensor: TensorId
+    thread: int
+    ns: int
+
+
+@event("compute", "ggml_graph_compute_thread, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
+class NodeSkipped(Event):
+    """`why` is empty op, empty tensor or no compute flag."""
+
+    graph: GraphId
+    tensor: TensorId
+    why: str
+
+
+@event("compute", "ggml_cpu_try_fuse_ops, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
+class NodesFused(Event):
+    graph: GraphId
+    tensor: TensorId
+    fused: tuple[TensorId, ...]
+
+
+@event("compute", "ggml_barrier, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/threadpool.py: ThreadPool.barrier")
+class BarrierWait(Event):
+    graph: GraphId
+    tensor: TensorId
+    thread: int
+    ns: int
+
+
+@event("compute", "", "vizggml/ggml/compute.py: graph_compute")
+class Released(Event):
+    """Teaching mode: the use count reached zero, so the memory is given back while computing."""
+
+    graph: GraphId
+    tensor: TensorId
+    chunk: int
+    offset: int
+    size: int
+
+
+@event(
+    "sched",
+    "ggml_backend_sched_split_graph, ggml/src/ggml-backend.cpp",
+    "vizggml/ggml/sched.py: BackendSched.split_graph",
+)
+class BackendAssigned(Event):
+    graph: GraphId
+    tensor: TensorId
+    backend: str
+    why: str
+
+
+@event(
+    "sched",
+    "ggml_backend_sched_split_graph, ggml/src/ggml-backend.cpp",
+    "vizggml/ggml/sched.py: BackendSched.split_graph",
+)
+class SplitOpened(Event):
+    graph: GraphId
+    split: int
+    backend: str
+    first_node: int
+    n_inputs: int
+
+
+@event(
+    "sched",
+    "ggml_backend_sched_split_graph, ggml/src/ggml-backend.cpp",
+    "vizggml/ggml/sched.py: BackendSched.split_graph",
+)
+class CopyInserted(Event):
+    graph: GraphId
+    split: int
+    tensor: TensorId
+    copy: TensorId
+    backend: str
+
+
+@event("quant", "ggml_quantize_chunk, ggml/src/ggml.c", "vizggml/ggml/quants/__init__.py: quantize")
+class RowsEncoded(Event):
+    """`tensor` is -1 when the rows belong to none."""
+
+    tensor: TensorId
+    type: str
+    n_rows: int
+    n_blocks: int
+    nbytes: int
+    importance: bool
+
+
+@event("quant", "to_float of ggml_type_traits, ggml/src/ggml.c", "vizggml/ggml/quants/__init__.py: dequantize")
+class RowsDecoded(Event):
+    tensor: TensorId
+    type: str
+    n_rows: int
+    n_blocks: int
+    nbytes: int
+
+
+@event("quant", "quantize_row_*_ref, ggml/src/ggml-quants.c", "vizggml/ggml/quants/__init__.py: quantize")
+class BlockEncoded(Event):
+    """One block; sent only to sinks that asked for this kind by name."""
+
+    tensor: TensorId
+    type: str
+    block: int
+    scale: float
+    min: float
+    codes: tuple[int, ...]
+
+
+@event("quant", "dequantize_row_*, ggml/src/ggml-quants.c", "vizggml/ggml/quants/__init__.py: dequantize")
+class BlockDecoded(Event):
+    """One block; sent only to sinks that asked for this kind by name."""
+
+    tensor: TensorId
+    type: str
+    block: int
+    scale: float
+    min: float
+    codes: tuple[int, ...]

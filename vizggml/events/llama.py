@@ -1,0 +1,182 @@
+"""The events of what llama.cpp adds to ggml: weights, the KV cache, graph reuse, batches and tokens."""
+
+from __future__ import annotations
+
+from vizggml.events.bus import BufferId, CacheId, Event, GraphId, TensorId, event
+
+
+@event(
+    "model",
+    "llama_model_loader::load_all_data, src/llama-model-loader.cpp",
+    "vizggml/llama/loader.py: load_weights",
+)
+class WeightsPlaced(Event):
+    """A weight tensor points into the mapped file, or was copied into a buffer."""
+
+    tensor: TensorId
+    buffer: BufferId
+    offset: int
+    size: int
+    file_offset: int
+    backend: str
+
+
+@event("KV", "llama_kv_cache::llama_kv_cache, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.__init__")
+class CacheCreated(Event):
+    """`k`, `v` are the tensors of each layer, in layer order."""
+
+    cache: CacheId
+    n_layer: int
+    n_cells: int
+    type_k: str
+    type_v: str
+    k: tuple[TensorId, ...]
+    v: tuple[TensorId, ...]
+    nbytes_k: int
+    nbytes_v: int
+
+
+@event("KV", "llama_kv_cache::find_slot, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.find_slot")
+class CellsFound(Event):
+    cache: CacheId
+    head: int
+    n_tokens: int
+    cells: tuple[int, ...]
+    n_kv: int
+
+
+@event("KV", "llama_kv_cache::apply_ubatch, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.apply_ubatch")
+class CellSet(Event):
+    cache: CacheId
+    cell: int
+    pos: int
+    seq: int
+
+
+@event("KV", "llama_kv_cells::seq_rm, src/llama-kv-cells.h", "vizggml/llama/kv_cache.py: KVCache.seq_rm")
+class CellFreed(Event):
+    cache: CacheId
+    cell: int
+    pos: int
+    seq: int
+
+
+@event(
+    "KV",
+    "llama_kv_cache::seq_rm, seq_cp, seq_keep, seq_add, src/llama-kv-cache.cpp",
+    "vizggml/llama/kv_cache.py: KVCache.seq_rm, seq_cp, seq_keep, seq_add",
+)
+class SeqOp(Event):
+    """`op` is add, copy, keep, remove or shift."""
+
+    cache: CacheId
+    op: str
+    seq: int
+    seq_dst: int
+    p0: int
+    p1: int
+    delta: int
+
+
+@event("KV", "llama_kv_cache::cpy_k, cpy_v, src/llama-kv-cache.cpp", "vizggml/llama/context.py: Context.process_ubatch")
+class KvWritten(Event):
+    """A `set_rows` put new rows into the cache. `which` is K or V."""
+
+    cache: CacheId
+    tensor: TensorId
+    which: str
+    layer: int
+    cell: int
+    n_cells: int
+    n_head_kv: int
+    nbytes: int
+    type: str
+
+
+@event("KV", "llama_kv_cache::apply_ubatch, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.apply_ubatch")
+class WindowEvicted(Event):
+    """A cell outside the sliding window was given to a new token."""
+
+    cache: CacheId
+    cell: int
+    pos: int
+    seq: int
+
+
+@event(
+    "reuse",
+    "llm_graph_params::allow_reuse, llm_graph_input_i::can_reuse, src/llama-graph.h",
+    "vizggml/llama/graph_input.py: can_reuse",
+)
+class ReuseChecked(Event):
+    """One condition: `owner` is params or the input's class, `had` is what the standing graph was built for."""
+
+    graph: GraphId
+    owner: str
+    condition: str
+    had: str
+    needs: str
+    ok: bool
+
+
+@event("reuse", "llm_graph_result::can_reuse, src/llama-graph.cpp", "vizggml/llama/context.py: Context.process_ubatch")
+class ReuseDecided(Event):
+    graph: GraphId
+    reused: bool
+    why: str
+
+
+@event("tokens", "llama_tokenize, src/llama-vocab.cpp", "vizggml/llama/vocab.py: Vocab.tokenize")
+class Tokenized(Event):
+    text: str
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+
+
+@event("tokens", "llama_context::decode, src/llama-context.cpp", "vizggml/llama/context.py: Context.decode")
+class DecodeBegin(Event):
+    index: int
+    n_tokens: int
+    n_outputs: int
+    pos: int
+
+
+@event("tokens", "llama_batch_allocr::split_simple, src/llama-batch.cpp", "vizggml/llama/batch.py: split")
+class UbatchSplit(Event):
+    index: int
+    n_tokens: int
+    n_outputs: int
+    pos: int
+    tokens: tuple[int, ...]
+
+
+@event("tokens", "llama_context::decode, src/llama-context.cpp", "vizggml/llama/context.py: Context.decode")
+class LogitsReady(Event):
+    """The highest logits of one output row."""
+
+    pos: int
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    logits: tuple[float, ...]
+
+
+@event("tokens", "llama_sampler_apply, src/llama-sampler.cpp", "vizggml/llama/sampling.py: SamplerChain.sample")
+class SamplerApplied(Event):
+    sampler: str
+    param: float
+    n_before: int
+    n_after: int
+
+
+@event("tokens", "llama_sampler_sample, src/llama-sampler.cpp", "vizggml/llama/sampling.py: SamplerChain.sample")
+class TokenSampled(Event):
+    token: int
+    piece: str
+    p: float
+    pos: int
+
+
+@event("tokens", "llama_context::decode, src/llama-context.cpp", "vizggml/llama/context.py: Context.decode")
+class DecodeEnd(Event):
+    index: int
+    ns: int
