@@ -1,0 +1,4 @@
+lab test check:
+	python3 run.py $@
+
+.PHONY: lab test check
