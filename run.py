@@ -1,7 +1,7 @@
 """Set up and run, with nothing but Python: `python run.py lab` opens the tour, `python run.py test` runs every check.
 
-Each command makes `.venv` beside this file, installs vizggml into it, and goes on there. `test` also needs Chromium, and
-takes it from the system's packages when it is missing and this is Debian or Ubuntu with root.
+Each command makes `.venv` beside this file, installs vizggml into it, and goes on there. `test` also needs Chromium,
+and takes it from the system's packages when it is missing and this is Debian or Ubuntu with root.
 """
 
 from __future__ import annotations

@@ -122,7 +122,8 @@ def sharing(rng: random.Random, a: Person, b: Person, place: tuple[str, str, str
         f"On the way home, {a.they} met {article(b.animal)} named {b.name}. {b.name} looked hungry.",
         f'"What do you have in your basket?" asked {b.name}. "I have {food}," said {a.name}. "Would you like some?"',
         f'"Yes, please!" said {b.name}. They sat down together and ate the {food}.',
-        f"The {food} were sweet, and soon the basket was empty. But {a.name} was not sad, because {a.they} had a new friend.",
+        f"The {food} were sweet, and soon the basket was empty. "
+        f"But {a.name} was not sad, because {a.they} had a new friend.",
         f"{a.name} learned that good things are better when you share them.",
     ]
 

@@ -3,22 +3,23 @@
     python -m pip install torch tokenizers
     python assets/train_tiny.py                 # writes assets/tiny.gguf; the same file from the same seed
 
-The shape is chosen for reading, not for skill: 256 wide so that a row is one 256-element block, grouped heads (4 query,
-2 key/value), 4 layers, tied embeddings. Queries and keys are rotated in adjacent pairs, as ggml's normal RoPE does, so no
-weight is permuted on the way into the file.
+The shape is chosen for reading, not for skill: 256 wide so that a row is one 256-element block, grouped heads (4 query
+and 2 key/value), 4 layers, tied embeddings. Queries and keys are rotated in adjacent pairs, as ggml does for llama,
+so no weight is permuted on the way into the file.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import math
 import random
 from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 from stories import stories
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor, nn
@@ -50,7 +51,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(WIDTH))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, (WIDTH,), self.weight, EPS)
+        return functional.rms_norm(x, (WIDTH,), self.weight, EPS)
 
 
 class Layer(nn.Module):
@@ -72,10 +73,10 @@ class Layer(nn.Module):
         q = rotate(self.attn_q(h).view(n, t, HEADS, -1).transpose(1, 2), cos, sin)
         k = rotate(self.attn_k(h).view(n, t, KV_HEADS, -1).transpose(1, 2), cos, sin)
         v = self.attn_v(h).view(n, t, KV_HEADS, -1).transpose(1, 2)
-        out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        out = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
         x = x + self.attn_output(out.transpose(1, 2).reshape(n, t, -1))
         h = self.ffn_norm(x)
-        return x + self.ffn_down(F.silu(self.ffn_gate(h)) * self.ffn_up(h))
+        return x + self.ffn_down(functional.silu(self.ffn_gate(h)) * self.ffn_up(h))
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -136,7 +137,7 @@ def train(tokenizer: Tokenizer, steps: int, batch: int, length: int) -> Llama:
         for group in optimizer.param_groups:
             group["lr"] = 3e-3 * max(rate, 0.01)
         ids = next(source)
-        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+        loss = functional.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -154,8 +155,6 @@ def write(path: Path, tokenizer: Tokenizer, weights: dict[str, np.ndarray]) -> N
 
     vocab = tokenizer.get_vocab()
     tokens = sorted(vocab, key=lambda token: vocab[token])
-    import json
-
     merges = [" ".join(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
     metadata: dict[str, object] = {
         "general.architecture": "llama",

@@ -30,6 +30,9 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+NAMES = {module_name(path) for path in MODULES}
+
+
 def room_of(module: str) -> tuple[int, str] | None:
     """The floor and the room of a module; None for the package's own lazy face."""
     best = max((room for room in ROOMS if module == room or module.startswith(room + ".")), key=len, default=None)
@@ -50,8 +53,9 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                found.add(inner if inner in NAMES else node.module)
     return {name for name in found if name.startswith("vizggml.")}
 
 
