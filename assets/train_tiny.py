@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.nn import functional
 from stories import stories
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor, nn
+from torch.nn import functional
 
 SEED = 20261
 VOCAB, WIDTH, LAYERS, HEADS, KV_HEADS, FFN, CONTEXT = 832, 256, 4, 4, 2, 768, 512

@@ -15,7 +15,9 @@ LINE_BUDGET = 500
 
 FLOORS = (
     ("vizggml.errors", "vizggml.events"),
-    ("vizggml.ggml.types", "vizggml.ggml.tensor", "vizggml.ggml.context"),
+    ("vizggml.ggml.types",),
+    ("vizggml.ggml.tensor",),
+    ("vizggml.ggml.context",),
     ("vizggml.ggml",),
     ("vizggml.llama", "vizggml.timeline"),
     ("vizggml.views",),
