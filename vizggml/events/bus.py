@@ -67,6 +67,7 @@ def event(area: str, ggml: str, ours: str) -> Callable[[type[_E]], type[_E]]:
 
 
 Sink = Callable[[Event], None]
+ValueSink = Callable[[object], None]
 
 
 class Standing(Protocol):
@@ -79,12 +80,15 @@ class Bus:
     """Carries events from the call sites to the sinks.
 
     `on` is true while anyone listens. `node` and `cause` are what an event gets when its call site names neither.
+    `values` is given every node's tensor when the node has been computed and its memory still holds the result; it is
+    None unless somebody asked for values: `if bus.values is not None: bus.values(tensor)`.
     """
 
     def __init__(self) -> None:
         self.on = False
         self.node = NO_TENSOR
         self.cause = NO_SEQ
+        self.values: ValueSink | None = None
         self.standing: weakref.WeakSet[Standing] = weakref.WeakSet()
         self._next = 0
         self._sinks: list[tuple[type[Event] | None, Sink]] = []
