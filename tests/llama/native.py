@@ -1,0 +1,313 @@
+"""A ctypes client of a native llama.cpp: what its graphs, buffers and logits are, seen from outside.
+
+It reads the pin's `libllama.so` (to record goldens) and the oracle wheel (live, in tests). Structs are those of
+`include/llama.h`; both versions were checked to lay them out alike.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_float, c_int8, c_int32, c_int64, c_size_t, c_uint32
+from ctypes import c_void_p as ptr
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+GRAPH_OPS_NONE = 0
+FLASH_OFF, FLASH_ON = 0, 1
+MMAP = 1
+
+
+class TensorStruct(ctypes.Structure):
+    """`struct ggml_tensor`, ggml/include/ggml.h: 336 bytes."""
+
+
+TensorStruct._fields_ = [
+    ("type", c_int32),
+    ("buffer", ptr),
+    ("ne", c_int64 * 4),
+    ("nb", c_size_t * 4),
+    ("op", c_int32),
+    ("op_params", c_int32 * 16),
+    ("flags", c_int32),
+    ("src", POINTER(TensorStruct) * 10),
+    ("view_src", POINTER(TensorStruct)),
+    ("view_offs", c_size_t),
+    ("data", ptr),
+    ("name", c_char * 64),
+    ("extra", ptr),
+    ("padding", c_char * 8),
+]
+assert ctypes.sizeof(TensorStruct) == 336
+
+
+class ModelParams(ctypes.Structure):
+    """`struct llama_model_params`, include/llama.h."""
+
+    _fields_ = [
+        ("devices", ptr),
+        ("tensor_buft_overrides", ptr),
+        ("n_gpu_layers", c_int32),
+        ("split_mode", c_int32),
+        ("load_mode", c_int32),
+        ("lazy_mode", c_int32),
+        ("main_gpu", c_int32),
+        ("tensor_split", ptr),
+        ("progress_callback", ptr),
+        ("progress_callback_user_data", ptr),
+        ("kv_overrides", ptr),
+        ("vocab_only", c_bool),
+        ("check_tensors", c_bool),
+        ("use_extra_bufts", c_bool),
+        ("no_host", c_bool),
+        ("no_alloc", c_bool),
+        ("load_mtp", c_bool),
+    ]
+
+
+class ContextParams(ctypes.Structure):
+    """`struct llama_context_params`, include/llama.h."""
+
+    _fields_ = [
+        ("n_ctx", c_uint32),
+        ("n_batch", c_uint32),
+        ("n_ubatch", c_uint32),
+        ("n_seq_max", c_uint32),
+        ("n_rs_seq", c_uint32),
+        ("n_outputs_max", c_uint32),
+        ("n_outputs_max_per_seq", c_uint32),
+        ("n_threads", c_int32),
+        ("n_threads_batch", c_int32),
+        ("ctx_type", c_int32),
+        ("rope_scaling_type", c_int32),
+        ("pooling_type", c_int32),
+        ("attention_type", c_int32),
+        ("flash_attn_type", c_int32),
+        ("rope_freq_base", c_float),
+        ("rope_freq_scale", c_float),
+        ("yarn_ext_factor", c_float),
+        ("yarn_attn_factor", c_float),
+        ("yarn_beta_fast", c_float),
+        ("yarn_beta_slow", c_float),
+        ("yarn_orig_ctx", c_uint32),
+        ("defrag_thold", c_float),
+        ("cb_eval", ptr),
+        ("cb_eval_user_data", ptr),
+        ("type_k", c_int32),
+        ("type_v", c_int32),
+        ("abort_callback", ptr),
+        ("abort_callback_data", ptr),
+        ("embeddings", c_bool),
+        ("offload_kqv", c_bool),
+        ("no_perf", c_bool),
+        ("op_offload", c_bool),
+        ("swa_full", c_bool),
+        ("kv_unified", c_bool),
+        ("samplers", ptr),
+        ("n_samplers", c_size_t),
+        ("ctx_other", ptr),
+    ]
+
+
+class Batch(ctypes.Structure):
+    """`struct llama_batch`, include/llama.h."""
+
+    _fields_ = [
+        ("n_tokens", c_int32),
+        ("token", POINTER(c_int32)),
+        ("embd", POINTER(c_float)),
+        ("pos", POINTER(c_int32)),
+        ("n_seq_id", POINTER(c_int32)),
+        ("seq_id", POINTER(POINTER(c_int32))),
+        ("logits", POINTER(c_int8)),
+    ]
+
+
+EvalCallback = ctypes.CFUNCTYPE(c_bool, POINTER(TensorStruct), c_bool, ptr)
+LogCallback = ctypes.CFUNCTYPE(None, c_int32, c_char_p, ptr)
+
+
+class Native:
+    """The functions of one library, typed."""
+
+    def __init__(self, library: str | Path) -> None:
+        lib = ctypes.CDLL(str(library))
+        self.lib = lib
+        signatures: list[tuple[str, Any, list[Any]]] = [
+            ("llama_model_default_params", ModelParams, []),
+            ("llama_context_default_params", ContextParams, []),
+            ("llama_model_load_from_file", ptr, [c_char_p, ModelParams]),
+            ("llama_init_from_model", ptr, [ptr, ContextParams]),
+            ("llama_model_get_vocab", ptr, [ptr]),
+            ("llama_vocab_n_tokens", c_int32, [ptr]),
+            ("llama_tokenize", c_int32, [ptr, c_char_p, c_int32, POINTER(c_int32), c_int32, c_bool, c_bool]),
+            ("llama_token_to_piece", c_int32, [ptr, c_int32, c_char_p, c_int32, c_int32, c_bool]),
+            ("llama_decode", c_int32, [ptr, Batch]),
+            ("llama_get_logits", POINTER(c_float), [ptr]),
+            ("llama_get_memory", ptr, [ptr]),
+            ("llama_memory_seq_rm", c_bool, [ptr, c_int32, c_int32, c_int32]),
+            ("llama_free", None, [ptr]),
+            ("llama_model_free", None, [ptr]),
+            ("llama_log_set", None, [LogCallback, ptr]),
+            ("ggml_op_desc", c_char_p, [POINTER(TensorStruct)]),
+            ("ggml_op_name", c_char_p, [c_int32]),
+            ("ggml_type_name", c_char_p, [c_int32]),
+            ("ggml_backend_buffer_get_base", ptr, [ptr]),
+            ("ggml_backend_buffer_get_size", c_size_t, [ptr]),
+            ("ggml_backend_buffer_name", c_char_p, [ptr]),
+        ]
+        for name, restype, argtypes in signatures:
+            function = getattr(lib, name)
+            function.restype, function.argtypes = restype, argtypes
+            setattr(self, name, function)
+        self.log: list[str] = []
+        self._log = LogCallback(lambda level, text, _: self.log.append(text.decode("utf-8", "replace")))
+        lib.llama_log_set(self._log, None)
+        lib.llama_backend_init()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.lib, name)
+
+    @contextmanager
+    def model(self, path: str | Path) -> Iterator[NativeModel]:
+        params = self.llama_model_default_params()
+        params.load_mode = MMAP
+        handle = self.llama_model_load_from_file(str(path).encode(), params)
+        if not handle:
+            raise RuntimeError("".join(self.log[-5:]))
+        model = NativeModel(self, handle)
+        try:
+            yield model
+        finally:
+            self.llama_model_free(handle)
+
+
+class NativeModel:
+    def __init__(self, native: Native, handle: int) -> None:
+        self.native = native
+        self.handle = handle
+        self.vocab = native.llama_model_get_vocab(handle)
+        self.n_vocab: int = native.llama_vocab_n_tokens(self.vocab)
+
+    def tokenize(self, text: str) -> list[int]:
+        raw = text.encode()
+        out = (c_int32 * (len(raw) + 8))()
+        n = self.native.llama_tokenize(self.vocab, raw, len(raw), out, len(out), True, False)
+        return list(out[:n])
+
+    def piece(self, token: int) -> str:
+        buffer = ctypes.create_string_buffer(256)
+        n = self.native.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, True)
+        return buffer.raw[:n].decode("utf-8", "replace")
+
+    @contextmanager
+    def context(self, **given: Any) -> Iterator[NativeContext]:
+        context = NativeContext(self, **given)
+        try:
+            yield context
+        finally:
+            self.native.llama_free(context.handle)
+
+
+class NativeContext:
+    """`seen` lists every node of the graph of the last decode, in order, when `watch` is set."""
+
+    def __init__(self, model: NativeModel, **given: Any) -> None:
+        self.model = model
+        self.native = model.native
+        self.watch = False
+        self.seen: list[dict[str, Any]] = []
+        self.buffers: dict[int, tuple[str, int, int]] = {}
+        self._callback = EvalCallback(self._on_tensor)
+        params = self.native.llama_context_default_params()
+        params.n_threads = params.n_threads_batch = 2
+        params.cb_eval = ctypes.cast(self._callback, ptr)
+        for key, value in given.items():
+            setattr(params, key, value)
+        self.log_begin = len(self.native.log)
+        self.handle = self.native.llama_init_from_model(model.handle, params)
+        if not self.handle:
+            raise RuntimeError("".join(self.native.log[-5:]))
+        self.n_past = 0
+
+    def logged(self, pattern: str) -> str:
+        """The first group of `pattern` in what was logged since this context was made."""
+        found = re.search(pattern, "".join(self.native.log[self.log_begin :]))
+        if found is None:
+            raise LookupError(pattern)
+        return found.group(1)
+
+    def decode(self, tokens: Sequence[int], outputs: Sequence[bool] | None = None) -> NDArray[np.float32]:
+        """Append tokens to sequence 0; the logits of those with an output (None: the last one)."""
+        n = len(tokens)
+        flags = outputs if outputs is not None else [i == n - 1 for i in range(n)]
+        zero = c_int32(0)
+        batch = Batch(
+            n,
+            (c_int32 * n)(*tokens),
+            None,
+            (c_int32 * n)(*range(self.n_past, self.n_past + n)),
+            (c_int32 * n)(*[1] * n),
+            (POINTER(c_int32) * n)(*[ctypes.pointer(zero)] * n),
+            (c_int8 * n)(*map(int, flags)),
+        )
+        self.seen = []
+        status = self.native.llama_decode(self.handle, batch)
+        if status:
+            raise RuntimeError(f"llama_decode: {status}")
+        self.n_past += n
+        n_out = sum(map(int, flags))
+        rows = np.ctypeslib.as_array(self.native.llama_get_logits(self.handle), (n_out, self.model.n_vocab))
+        return np.array(rows)
+
+    def _on_tensor(self, tensor: Any, ask: bool, _: Any) -> bool:
+        if ask and self.watch:
+            self.seen.append(self.describe(tensor.contents))
+        return not ask
+
+    def describe(self, t: TensorStruct) -> dict[str, Any]:
+        """One node in plain values; `buffer`, `offset` say where its bytes are."""
+        lib = self.native
+        sources = []
+        for s in t.src:
+            sources.append(s.contents.name.decode() if s else None)
+        while sources and sources[-1] is None:
+            sources.pop()
+        leaf_places = {}
+        for s in t.src:
+            if s and s.contents.op == GRAPH_OPS_NONE:
+                leaf_places[s.contents.name.decode()] = self.place(s.contents)
+        return {
+            "op": lib.ggml_op_name(t.op).decode(),
+            "desc": lib.ggml_op_desc(byref(t)).decode(),
+            "name": t.name.decode(),
+            "type": lib.ggml_type_name(t.type).decode().upper(),
+            "ne": list(t.ne),
+            "nb": list(t.nb),
+            "op_params": list(t.op_params),
+            "flags": t.flags,
+            "src": sources,
+            "view_src": t.view_src.contents.name.decode() if t.view_src else None,
+            "view_offs": t.view_offs,
+            "place": self.place(t),
+            "leafs": leaf_places,
+        }
+
+    def place(self, t: TensorStruct) -> list[Any] | None:
+        """Which buffer (numbered as met), and the offset there."""
+        if not t.buffer:
+            return None
+        if t.buffer not in self.buffers:
+            name = self.native.ggml_backend_buffer_name(t.buffer).decode()
+            self.buffers[t.buffer] = (
+                name,
+                self.native.ggml_backend_buffer_get_size(t.buffer),
+                self.native.ggml_backend_buffer_get_base(t.buffer),
+            )
+        index = list(self.buffers).index(t.buffer)
+        return [index, (t.data or 0) - self.buffers[t.buffer][2]]
