@@ -1,0 +1,186 @@
+"""quantize and dequantize against the real library, byte for byte and bit for bit; and their events."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import oracle_quants as real
+from tests.ggml.quants.strategies import rows
+from vizggml.errors import VizggmlError
+from vizggml.events import BlockDecoded, BlockEncoded, Event, RowsDecoded, RowsEncoded, bus
+from vizggml.ggml import quants
+from vizggml.ggml.context import Context
+from vizggml.ggml.types import BF16, F16, F32, Q4_0, Q4_1, Q6_K, Q8_0, Q8_1, Q8_K, Type, type_named
+
+ENCODED = (F16, BF16, Q4_0, Q4_1, Q8_0, Q8_1, Q8_K)
+ACTIVATIONS = (F16, BF16, Q8_0, Q8_1, Q8_K)
+DECODED = (F16, BF16, Q4_0, Q4_1, Q8_0, Q6_K, Q8_K)
+
+
+@pytest.mark.parametrize("type", ENCODED, ids=str)
+@given(data=st.data())
+@settings(max_examples=120, deadline=None)
+def test_quantize_equals_ggml_byte_for_byte(type: Type, data: st.DataObject) -> None:
+    x = data.draw(rows(max(32, type.blck_size)))
+    np.testing.assert_array_equal(quants.quantize(type, x), real.quantize(type, x))
+
+
+@pytest.mark.parametrize("type", ACTIVATIONS, ids=str)
+@given(data=st.data())
+@settings(max_examples=120, deadline=None)
+def test_from_float_equals_the_cpu_backend_byte_for_byte(type: Type, data: st.DataObject) -> None:
+    x = data.draw(rows(max(32, type.blck_size)))
+    ours = quants.from_float(type, x)
+    np.testing.assert_array_equal(ours.reshape(len(x), -1), real.from_float(type, x))
+
+
+@pytest.mark.parametrize("type", DECODED, ids=str)
+@given(seed=st.integers(0, 2**32 - 1), n_rows=st.integers(1, 3), n_blocks=st.integers(1, 4))
+@settings(max_examples=80, deadline=None)
+def test_dequantize_equals_ggml_bit_for_bit(type: Type, seed: int, n_rows: int, n_blocks: int) -> None:
+    """Any bytes at all are blocks, infinite and NaN scales included."""
+    n_blocks *= max(1, 32 // type.blck_size)
+    blocks = np.random.default_rng(seed).integers(0, 256, (n_rows, n_blocks, type.type_size), np.uint8)
+    with np.errstate(invalid="ignore", over="ignore"):
+        ours = quants.dequantize(type, blocks)
+    theirs = real.to_float(type, blocks, n_blocks * type.blck_size)
+    np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
+    same = ~np.isnan(ours)
+    np.testing.assert_array_equal(ours[same].view(np.uint32), theirs[same].view(np.uint32))
+
+
+def test_f32_is_only_bytes() -> None:
+    x = np.float32([[1.5, -2.0]])
+    assert quants.quantize("f32", x).tobytes() == x.tobytes()
+    assert quants.dequantize("F32", quants.quantize(F32, x).reshape(1, 2, 4)).tolist() == [[1.5, -2.0]]
+
+
+def test_q8_1_is_code_times_scale() -> None:
+    """d = 127/127 = 1, codes 0..31, s = 496: worked by hand."""
+    x = np.arange(32, dtype=np.float32)
+    x[0] = -127
+    blocks = quants.quantize(Q8_1, x).reshape(1, 36)
+    assert blocks[0, :4].view(np.float16).tolist() == [1.0, 496.0 - 127.0]
+    assert quants.dequantize(Q8_1, blocks).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("type", [F32, *ENCODED], ids=str)
+def test_tensors_and_leading_axes(type: Type) -> None:
+    x = np.random.default_rng(1).normal(size=(2, 3, 4, 256)).astype(np.float32)
+    t = Context(1 << 20).new_tensor(type, (256, 4, 3, 2))
+    rows_of_bytes = quants.quantize(type, x)
+    assert rows_of_bytes.shape == (2, 3, 4, type.row_size(256))
+    assert t.data is not None
+    t.data.memory[t.data.offset : t.data.offset + t.nbytes] = rows_of_bytes.ravel()
+    want = quants.dequantize(type, rows_of_bytes.reshape(2, 3, 4, -1, type.type_size))
+    np.testing.assert_array_equal(quants.to_float(t), want)
+    assert np.abs(want - x).max() < 0.4
+
+
+def test_to_float_of_a_transposed_view() -> None:
+    t = Context(1 << 16).new_tensor(BF16, (3, 2)).set([[16256, 16384, 16448], [16512, 16544, 16576]])
+    t.ne, t.nb = (2, 3, 1, 1), (t.nb[1], t.nb[0], t.nb[2], t.nb[3])
+    assert quants.to_float(t)[0, 0].tolist() == [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: quants.quantize("Q6_K", np.zeros(256)), "type Q6_K: no quantizer"),
+        (lambda: quants.quantize("Q4_0", np.zeros(33)), "type Q4_0: a row of 33 elements is not a multiple of 32"),
+        (lambda: quants.dequantize("Q2_K", np.zeros((1, 84), np.uint8)), "type Q2_K: no dequantizer"),
+        (lambda: quants.dequantize("Q8_0", np.zeros((1, 33), np.uint8)), r"shape \(1, 33\) are not blocks of 34"),
+        (lambda: quants.quantize("Q9_9", np.zeros(32)), "type 'Q9_9' is not one of ggml's"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(call: object, message: str) -> None:
+    with pytest.raises(VizggmlError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_events_of_rows() -> None:
+    seen: list[Event] = []
+    stop = bus.subscribe(None, seen.append)
+    try:
+        rows_of_bytes = quants.quantize(Q4_1, np.zeros((3, 64)))
+        quants.dequantize(Q4_1, rows_of_bytes.reshape(3, 2, 20))
+    finally:
+        stop()
+    assert [type(e) for e in seen] == [RowsEncoded, RowsDecoded]
+    encoded, decoded = seen
+    assert isinstance(encoded, RowsEncoded)
+    assert isinstance(decoded, RowsDecoded)
+    assert (encoded.tensor, encoded.type, encoded.n_rows, encoded.n_blocks, encoded.nbytes, encoded.importance) == (
+        -1,
+        "Q4_1",
+        3,
+        6,
+        120,
+        False,
+    )
+    assert (decoded.tensor, decoded.type, decoded.n_rows, decoded.n_blocks, decoded.nbytes) == (-1, "Q4_1", 3, 6, 120)
+
+
+def test_events_name_the_tensor() -> None:
+    t = Context(1 << 16).new_tensor(Q8_0, (32, 2))
+    seen: list[Event] = []
+    stop = bus.subscribe(RowsDecoded, seen.append)
+    try:
+        quants.to_float(t)
+    finally:
+        stop()
+    assert [e.tensor for e in seen if isinstance(e, RowsDecoded)] == [t.id]
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "scale", "low", "first_codes"),
+    [
+        ("Q4_0", np.linspace(-8, 7.5, 32), 1.0, -8.0, (0, 1, 1, 2)),
+        ("Q4_1", np.arange(32) % 16 + 3, 1.0, 3.0, (0, 1, 2, 3)),
+        ("Q8_0", np.arange(32) + 96, 1.0, 0.0, (96, 97, 98, 99)),
+        ("Q8_1", np.arange(32) + 96, 1.0, 0.0, (96, 97, 98, 99)),
+    ],
+)
+def test_events_of_blocks_are_for_those_who_ask_by_name(
+    name: str, x: np.ndarray, scale: float, low: float, first_codes: tuple[int, ...]
+) -> None:
+    """The scale, minimum and codes are worked by hand: element = scale * code + minimum."""
+    seen: list[BlockEncoded | BlockDecoded] = []
+    stops = [bus.subscribe(kind, seen.append) for kind in (BlockEncoded, BlockDecoded)]  # type: ignore[arg-type]
+    try:
+        rows_of_bytes = quants.quantize(name, np.stack([x, x]))
+        quants.dequantize(name, rows_of_bytes.reshape(2, 1, -1))
+    finally:
+        for stop in stops:
+            stop()
+    assert [(type(e), e.block) for e in seen] == [
+        (BlockEncoded, 0),
+        (BlockEncoded, 1),
+        (BlockDecoded, 0),
+        (BlockDecoded, 1),
+    ]
+    for e in seen:
+        assert (e.type, e.scale, e.min, e.codes[:4]) == (name, scale, low, first_codes)
+        assert len(e.codes) == 32
+
+
+def test_parts_of_the_k_family_rebuild_the_floats() -> None:
+    blocks = np.random.default_rng(3).integers(0, 256, (1, 2, 210), np.uint8)
+    blocks[..., 208:] = np.float16([0.25]).view(np.uint8)
+    scale, _, codes = quants.PARTS["Q6_K"](blocks)
+    own = np.repeat(blocks[..., 192:208].view(np.int8), 16, axis=-1)
+    np.testing.assert_array_equal(
+        quants.dequantize(Q6_K, blocks)[0], (scale[..., None] * own * codes.astype(np.float32)).ravel()
+    )
+    eights = quants.quantize(Q8_K, np.linspace(-127, 127, 256)).reshape(1, 292)
+    scale, _, codes = quants.PARTS["Q8_K"](eights)
+    np.testing.assert_array_equal(quants.dequantize("Q8_K", eights), (scale[..., None] * codes).ravel())
+
+
+def test_every_table_names_types_of_ggml() -> None:
+    for table in (quants.ENCODERS, quants.FROM_FLOAT, quants.DECODERS, quants.PARTS):
+        for name in table:
+            assert type_named(name).name == name
