@@ -1,0 +1,132 @@
+"""Tracks written down by hand, so that the pictures can be tested without an engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass
+class SyntheticTracks:
+    meta: dict[str, Any]
+    strings: list[str]
+    columns: dict[str, NDArray[Any]]
+
+    def open_at(self, track: str, i: int) -> NDArray[Any]:
+        a, b = self.columns[f"t.{track}.a"], self.columns[f"t.{track}.b"]
+        return np.flatnonzero((a <= i) & (i < b))
+
+
+@dataclass
+class Builder:
+    """`tensor` adds a tensor (a leaf where it has no op), `tracks` closes the one graph with them."""
+
+    strings: list[str] = field(default_factory=list)
+    rows: list[tuple[str, str, str, tuple[int, ...], int]] = field(default_factory=list)
+    edges: list[tuple[int, int, int]] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+
+    def text(self, value: str) -> int:
+        if value not in self.strings:
+            self.strings.append(value)
+        return self.strings.index(value)
+
+    def leaf(self, name: str, ne: tuple[int, ...] = (8,), layer: int = -1, type: str = "F32") -> int:
+        self.rows.append((name, type, "NONE", ne, layer))
+        return len(self.rows) - 1
+
+    def node(self, op: str, name: str, *src: int, ne: tuple[int, ...] = (8,), layer: int = -1) -> int:
+        self.rows.append((name, "F32", op, ne, layer))
+        tensor = len(self.rows) - 1
+        self.edges += [(s, tensor, slot) for slot, s in enumerate(src)]
+        self.nodes.append(tensor)
+        return tensor
+
+    def tracks(self) -> SyntheticTracks:
+        n = len(self.rows)
+        ne = np.ones((n, 4))
+        for i, row in enumerate(self.rows):
+            ne[i, : len(row[3])] = row[3]
+        leafs = [i for i in range(n) if i not in set(self.nodes)]
+        i4, u4 = np.int32, np.uint32
+        columns: dict[str, NDArray[Any]] = {
+            "tensor.name": np.array([self.text(r[0]) for r in self.rows], i4),
+            "tensor.type": np.array([self.text(r[1]) for r in self.rows], i4),
+            "tensor.op": np.array([self.text(r[2]) for r in self.rows], i4),
+            "tensor.desc": np.array([self.text(r[2]) for r in self.rows], i4),
+            "tensor.ne": ne,
+            "tensor.nb": ne * 4,
+            "tensor.nbytes": ne.prod(axis=1) * 4,
+            "tensor.view_src": np.full(n, -1, i4),
+            "tensor.view_offs": np.zeros(n),
+            "tensor.flags": np.zeros(n, i4),
+            "tensor.layer": np.array([r[4] for r in self.rows], i4),
+            "tensor.external": np.array([r[2] == "NONE" for r in self.rows], np.uint8),
+            "tensor.created": np.zeros(n, i4),
+            "edge.src": np.array([e[0] for e in self.edges], i4),
+            "edge.dst": np.array([e[1] for e in self.edges], i4),
+            "edge.slot": np.array([e[2] for e in self.edges], i4),
+            "graph.ptr": np.array([0, len(self.nodes)], u4),
+            "graph.node": np.array(self.nodes, i4),
+            "graph.leaf_ptr": np.array([0, len(leafs)], u4),
+            "graph.leaf": np.array(leafs, i4),
+            "graph.created": np.zeros(1, i4),
+        }
+        meta = {"n_events": 0, "kinds": [], "tracks": {}, "reference": {"commit": "0c1e570", "version": "0.25.3"}}
+        return SyntheticTracks(meta, self.strings, columns)
+
+
+def lesson() -> SyntheticTracks:
+    """relu(W x + b), the first lesson."""
+    b = Builder()
+    W, x = b.leaf("W", (3, 2)), b.leaf("x", (3,))
+    wx = b.node("MUL_MAT", "wx", W, x, ne=(2,))
+    bias = b.leaf("b", (2,))
+    total = b.node("ADD", "wx+b", wx, bias, ne=(2,))
+    b.node("RELU", "out", total, ne=(2,))
+    return b.tracks()
+
+
+def llama(n_layers: int = 30, n_tokens: int = 32, n_embd: int = 576) -> SyntheticTracks:
+    """A graph of the size and kind that llama.cpp builds without flash attention: 36 nodes a layer, 6 around them."""
+    b = Builder()
+    E = (n_embd, n_tokens)
+    ids, pos, mask, out_ids = (b.leaf(n, (n_tokens,), type="I32") for n in ("inp_tokens", "inp_pos", "mask", "inp_out_ids"))
+    cur = b.node("GET_ROWS", "inp_embd", b.leaf("token_embd.weight", (n_embd, 49152), type="Q4_1"), ids, ne=E)
+    for il in range(n_layers):
+        cur = _llama_layer(b, cur, il, pos, mask, out_ids if il == n_layers - 1 else -1, E)
+    cur = b.node("RMS_NORM", "norm", cur, ne=E)
+    cur = b.node("MUL", "result_norm", cur, b.leaf("output_norm.weight", (n_embd,)), ne=E)
+    b.node("MUL_MAT", "result_output", b.leaf("output.weight", (n_embd, 49152), type="Q4_1"), cur, ne=(49152, n_tokens))
+    return b.tracks()
+
+
+def _llama_layer(b: Builder, inp: int, il: int, pos: int, mask: int, out_ids: int, E: tuple[int, int]) -> int:
+    def w(name: str) -> int:
+        return b.leaf(f"blk.{il}.{name}.weight", (E[0], E[0]), il, "Q4_1")
+
+    def n(op: str, name: str, *src: int) -> int:
+        return b.node(op, f"{name}-{il}", *src, ne=E, layer=il)
+
+    cur = n("MUL", "attn_norm", n("RMS_NORM", "norm", inp), w("attn_norm"))
+    q = n("ROPE", "Qcur", n("RESHAPE", "Qcur", n("MUL_MAT", "Qcur", w("attn_q"), cur)), pos)
+    v = n("RESHAPE", "Vcur", n("MUL_MAT", "Vcur", w("attn_v"), cur))
+    k = n("ROPE", "Kcur", n("RESHAPE", "Kcur", n("MUL_MAT", "Kcur", w("attn_k"), cur)), pos)
+    k_cache, v_cache = b.leaf(f"cache_k_l{il}", E, il, "F16"), b.leaf(f"cache_v_l{il}", E, il, "F16")
+    n("SET_ROWS", "k_write", k_cache, n("VIEW", "k_flat", k), ids := b.leaf("k_idxs", (E[1],), type="I64"))
+    n("SET_ROWS", "v_write", n("RESHAPE", "v_rows", v_cache), n("TRANSPOSE", "v_flat", v), ids)
+    keys = n("PERMUTE", "k", n("VIEW", "k_view", k_cache))
+    values = n("PERMUTE", "v", n("VIEW", "v_view", v_cache))
+    kq = n("SOFT_MAX", "kq_soft_max", n("MUL_MAT", "kq", keys, n("PERMUTE", "q", q)), mask)
+    kqv = n("CONT", "kqv_out", n("PERMUTE", "kqv_merged", n("MUL_MAT", "kqv", values, kq)))
+    cur = n("MUL_MAT", "attn_out", w("attn_output"), kqv)
+    if out_ids >= 0:
+        cur, inp = n("GET_ROWS", "attn_out_rows", cur, out_ids), n("GET_ROWS", "inp_rows", inp, out_ids)
+    ffn_inp = n("ADD", "ffn_inp", cur, inp)
+    normed = n("MUL", "ffn_norm", n("RMS_NORM", "norm", ffn_inp), w("ffn_norm"))
+    gate, up = n("MUL_MAT", "ffn_gate", w("ffn_gate"), normed), n("MUL_MAT", "ffn_up", w("ffn_up"), normed)
+    out = n("MUL_MAT", "ffn_out", w("ffn_down"), n("SWIGLU", "ffn_swiglu", gate, up))
+    return n("ADD", "l_out", out, ffn_inp)
