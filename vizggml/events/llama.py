@@ -50,7 +50,7 @@ class CellSet(Event):
     cache: CacheId
     cell: int
     pos: int
-    seq: int
+    seq_id: int
 
 
 @event("KV", "llama_kv_cells::seq_rm, src/llama-kv-cells.h", "vizggml/llama/kv_cache.py: KVCache.seq_rm")
@@ -58,7 +58,7 @@ class CellFreed(Event):
     cache: CacheId
     cell: int
     pos: int
-    seq: int
+    seq_id: int
 
 
 @event(
@@ -71,7 +71,7 @@ class SeqOp(Event):
 
     cache: CacheId
     op: str
-    seq: int
+    seq_id: int
     seq_dst: int
     p0: int
     p1: int
@@ -100,7 +100,7 @@ class WindowEvicted(Event):
     cache: CacheId
     cell: int
     pos: int
-    seq: int
+    seq_id: int
 
 
 @event(
