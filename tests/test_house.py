@@ -22,7 +22,8 @@ FLOORS = (
     ("vizggml.llama", "vizggml.timeline"),
     ("vizggml.views",),
     ("vizggml.widgets", "vizggml.export"),
-    ("vizggml.cli",),
+    ("vizggml.lab",),
+    ("vizggml.cli", "vizggml.__main__"),
 )
 ROOMS = {room: (floor, room) for floor, rooms in enumerate(FLOORS) for room in rooms}
 

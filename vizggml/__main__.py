@@ -1,0 +1,5 @@
+"""`python -m vizggml` is the command line."""
+
+from vizggml.cli import main
+
+main()

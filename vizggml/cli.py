@@ -1,0 +1,368 @@
+"""The command line: one command for each thing a person does.
+
+Exit code 0; 1 when the work failed, with one line on standard error; 2 for a command line that cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vizggml.errors import VizggmlError
+
+if TYPE_CHECKING:
+    from vizggml.ggml.cgraph import Graph
+    from vizggml.llama.context import Context
+    from vizggml.llama.model import Model
+    from vizggml.timeline.trace import Trace
+
+app = typer.Typer(
+    help="See how llama.cpp works: run a model, record everything it does, step through it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class OnOff(StrEnum):
+    on = "on"
+    off = "off"
+
+
+ModelArg = Annotated[str, typer.Argument(help="a GGUF file, or tiny, or smollm2", metavar="MODEL")]
+Prompt = Annotated[str, typer.Option("-p", "--prompt", help="the text to continue")]
+NPredict = Annotated[int, typer.Option("-n", "--n-predict", min=0, help="tokens to generate")]
+CtxSize = Annotated[int, typer.Option("-c", "--ctx-size", min=1, help="tokens that the KV cache holds")]
+UBatch = Annotated[int, typer.Option("-ub", "--ubatch-size", min=1, help="tokens computed at once")]
+FlashAttn = Annotated[OnOff, typer.Option("-fa", "--flash-attn", help="flash attention")]
+Threads = Annotated[int, typer.Option("-t", "--threads", min=1, help="threads that compute")]
+Temp = Annotated[float, typer.Option("--temp", min=0.0, help="temperature; 0 takes the most likely token")]
+TopK = Annotated[int, typer.Option("--top-k", help="keep the k most likely tokens; 0 keeps all")]
+TopP = Annotated[float, typer.Option("--top-p", help="keep the likeliest tokens up to this probability")]
+MinP = Annotated[float, typer.Option("--min-p", help="drop tokens below this share of the likeliest")]
+Seed = Annotated[int, typer.Option("--seed", help="seed of the sampler")]
+Textbook = Annotated[bool, typer.Option("--textbook", help="F32 activations: dequantize a row, multiply in F32")]
+Json = Annotated[bool, typer.Option("--json", help="answer in JSON")]
+N_THREADS = min(os.cpu_count() or 1, 4)
+
+
+def epilog(*examples: str) -> str:
+    return "Example:  " + "  |  ".join(examples)
+
+
+def open_context(
+    model: str, n_ctx: int, n_ubatch: int, fa: OnOff, threads: int, textbook: bool
+) -> tuple[Model, Context]:
+    from vizggml.llama.model import load_model
+
+    loaded = load_model(model)
+    context = loaded.context(
+        n_ctx=n_ctx, n_ubatch=n_ubatch, flash_attn=fa is OnOff.on, n_threads=threads, textbook=textbook
+    )
+    return loaded, context
+
+
+@app.command(epilog=epilog('vizggml run smollm2 -p "1, 2, 3, 4, 5, 6," -n 24 --temp 0'))
+def run(
+    model: ModelArg,
+    prompt: Prompt = "Once upon a time",
+    n_predict: NPredict = 64,
+    ctx_size: CtxSize = 512,
+    ubatch_size: UBatch = 512,
+    flash_attn: FlashAttn = OnOff.on,
+    threads: Threads = N_THREADS,
+    temp: Temp = 0.8,
+    top_k: TopK = 40,
+    top_p: TopP = 0.95,
+    min_p: MinP = 0.05,
+    seed: Seed = 1,
+    textbook: Textbook = False,
+    json_: Json = False,
+) -> None:
+    """Continue a text, token by token."""
+    _, context = open_context(model, ctx_size, ubatch_size, flash_attn, threads, textbook)
+    if not json_:
+        print(prompt, end="", flush=True)
+    tokens = []
+    for token in context.generate(
+        prompt, max_tokens=n_predict, temp=temp, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed
+    ):
+        tokens.append(token)
+        if not json_:
+            print(token.text, end="", flush=True)
+    if json_:
+        text = "".join(token.text for token in tokens)
+        print(json.dumps({"prompt": prompt, "text": text, "tokens": [token.id for token in tokens]}))
+    else:
+        print()
+
+
+@app.command(
+    epilog=epilog('vizggml trace tiny -p "Once upon a time" -n 8 -o run.vgt', "vizggml trace tiny -o run.html")
+)
+def trace(
+    model: ModelArg,
+    output: Annotated[Path, typer.Option("-o", "--output", help="a trace (.vgt) or a page with the player (.html)")],
+    prompt: Prompt = "Once upon a time",
+    n_predict: NPredict = 8,
+    ctx_size: CtxSize = 512,
+    ubatch_size: UBatch = 512,
+    flash_attn: FlashAttn = OnOff.on,
+    threads: Threads = N_THREADS,
+    temp: Temp = 0.0,
+    seed: Seed = 1,
+    after: Annotated[int, typer.Option(help="begin to record after so many tokens")] = 0,
+    json_: Json = False,
+) -> None:
+    """Record a run: from the prompt (or in mid-life, with --after) to the last token."""
+    from vizggml.timeline.record import record
+
+    check_output(output, (".vgt", ".html"))
+    _, context = open_context(model, ctx_size, ubatch_size, flash_attn, threads, False)
+    text = ""
+    stream = context.generate(prompt, max_tokens=n_predict + after, temp=temp, seed=seed)
+    for _ in range(after):
+        text += next(stream).text
+    with record() as recorded:
+        for token in stream:
+            text += token.text
+            note(f"{len(recorded)} events: {text!r}")
+    save_trace(recorded, output)
+    if json_:
+        print(json.dumps({"output": str(output), "events": len(recorded), "text": text}))
+    else:
+        print(f"{output}: {len(recorded)} events, {output.stat().st_size} bytes; the text: {prompt + text!r}")
+
+
+@app.command(epilog=epilog("vizggml view run.vgt -o run.html"))
+def view(
+    trace_file: Annotated[Path, typer.Argument(metavar="TRACE", help="a trace file (.vgt)")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="the page to write; default beside TRACE")
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="open the page")] = True,
+) -> None:
+    """Turn a trace into one HTML file with the player, and open it."""
+    from vizggml.timeline.trace import load_trace
+
+    page = output or trace_file.with_suffix(".html")
+    check_output(page, (".html",))
+    save_trace(load_trace(trace_file), page)
+    print(page)
+    if browser:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+
+
+@app.command(epilog=epilog("vizggml graph smollm2 -o decode.svg", "vizggml graph relu.json -o relu.dot"))
+def graph(
+    source: Annotated[str, typer.Argument(help="a graph file (.json), a GGUF file, tiny or smollm2")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="a picture (.svg), .dot, or a graph file (.json)")],
+    n_tokens: Annotated[int, typer.Option("-n", "--n-tokens", min=1, help="tokens in the step that is drawn")] = 1,
+    ctx_size: CtxSize = 512,
+    flash_attn: FlashAttn = OnOff.on,
+) -> None:
+    """Draw the computation graph of a model's step, or of a graph file."""
+    check_output(output, (".svg", ".dot", ".json"))
+    built = graph_of(source, n_tokens, ctx_size, flash_attn)
+    write_text(output, render_graph(built, output.suffix))
+    print(f"{output}: {len(built.nodes)} nodes, {len(built.leafs)} leafs")
+
+
+@app.command(epilog=epilog("vizggml alloc GRAPH.json --alignment 32 --json"))
+def alloc(
+    graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH.json...", help="graph files; one answer a line")],
+    alignment: Annotated[int, typer.Option(min=1, help="bytes; a power of two")] = 32,
+    max_chunk: Annotated[int | None, typer.Option(min=1, help="bytes that one chunk may hold")] = None,
+    in_place: Annotated[bool, typer.Option(help="let a node reuse the memory of its parent")] = True,
+    json_: Json = False,
+) -> None:
+    """Place the tensors of a graph as ggml's graph allocator does."""
+    from vizggml.ggml.graph_file import alloc_report
+
+    for path in graphs:
+        report = alloc_report(path, alignment=alignment, max_chunk=max_chunk, in_place=in_place)
+        if json_:
+            print(json.dumps(report))
+        else:
+            print_alloc(path, report)
+
+
+@app.command(epilog=epilog("vizggml info smollm2", "vizggml info model.gguf --tensors --json"))
+def info(
+    model: ModelArg,
+    tensors: Annotated[bool, typer.Option("--tensors", help="list every tensor")] = False,
+    json_: Json = False,
+) -> None:
+    """What a GGUF file says of itself; no weight is read."""
+    from vizggml.ggml.gguf import read_gguf
+    from vizggml.llama.models import resolve_model
+
+    path = resolve_model(model)
+    gguf = read_gguf(path)
+    listed = [
+        {"name": t.name, "type": t.type.name, "ne": list(t.ne), "offset": t.offset, "bytes": t.nbytes}
+        for t in gguf.tensors.values()
+    ]
+    facts = {
+        "file": str(path),
+        "version": gguf.version,
+        "alignment": gguf.alignment,
+        "bytes": path.stat().st_size,
+        "n_tensors": len(listed),
+        "metadata": {key: short(value) for key, value in gguf.metadata.items()},
+    }
+    if json_:
+        print(json.dumps(facts | ({"tensors": listed} if tensors else {})))
+    else:
+        print_info(facts, listed if tensors else [])
+
+
+@app.command(epilog=epilog("vizggml lab", "vizggml lab my-chapters --no-browser"))
+def lab(
+    folder: Annotated[Path, typer.Argument(help="where the chapters are laid")] = Path("vizggml-chapters"),
+    browser: Annotated[bool, typer.Option(help="open a browser")] = True,
+    port: Annotated[int | None, typer.Option(help="port of JupyterLab")] = None,
+) -> None:
+    """Open JupyterLab on the tour. The chapters are copied; what you changed in them is never overwritten."""
+    from vizggml.lab import jupyter_command, lay
+
+    folder = folder.resolve()
+    laid = lay(folder)
+    print(f"chapters in {folder}: {len(laid.new)} new, {len(laid.updated)} brought up to date")
+    for name in laid.kept:
+        print(f"  {name} is yours: left as you changed it")
+    raise typer.Exit(subprocess.run(jupyter_command(folder, browser=browser, port=port), check=False).returncode)
+
+
+def graph_of(source: str, n_tokens: int, n_ctx: int, fa: OnOff) -> Graph:
+    if source.endswith(".json"):
+        from vizggml.ggml.graph_file import read_graph
+
+        return read_graph(Path(source))
+    from vizggml.llama.model import load_model
+
+    context = load_model(source).context(n_ctx=n_ctx, n_ubatch=max(n_tokens, 1), flash_attn=fa is OnOff.on)
+    return context.build_graph(n_tokens)
+
+
+def render_graph(built: Graph, suffix: str) -> str:
+    if suffix == ".json":
+        from vizggml.ggml.graph_file import graph_json
+
+        return json.dumps(graph_json(built))
+    if suffix == ".dot":
+        from vizggml.export.dot import graph_dot
+
+        return graph_dot(built)
+    from vizggml.export.svg import graph_svg
+
+    return graph_svg(built)
+
+
+def save_trace(recorded: Trace, output: Path) -> None:
+    if output.suffix == ".html":
+        recorded.to_html(output)
+    else:
+        recorded.save(output)
+
+
+def check_output(path: Path, suffixes: tuple[str, ...]) -> None:
+    """Refuse before any work is done what could not be written after it."""
+    if path.suffix not in suffixes:
+        raise VizggmlError(f"output {str(path)!r}: the name must end in {' or '.join(suffixes)}")
+    if not path.resolve().parent.is_dir():
+        raise VizggmlError(f"output {str(path)!r}: there is no folder {str(path.parent)!r}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write the whole file or nothing."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def short(value: object) -> object:
+    """Metadata for reading: long arrays are cut to their first elements."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        shown = [short(item) for item in value[:8]]
+        return shown if len(value) <= 8 else [*shown, f"... {len(value)} in all"]
+    if isinstance(value, str) and len(value) > 400:
+        return value[:400] + f"... {len(value)} characters in all"
+    return value
+
+
+def note(text: str) -> None:
+    """Progress, on a terminal's standard error only."""
+    if sys.stderr.isatty():
+        print("\r\x1b[2K" + text[-100:], end="", file=sys.stderr, flush=True)
+
+
+def print_info(facts: dict[str, Any], listed: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    table = Table(
+        "key", "value", title=escape(f"{facts['file']}: GGUF version {facts['version']}"), title_justify="left"
+    )
+    for key, value in facts["metadata"].items():
+        table.add_row(escape(key), escape(str(value)))
+    console.print(table)
+    if listed:
+        table = Table("tensor", "type", "ne", "offset", "bytes")
+        for t in listed:
+            shape = " x ".join(map(str, t["ne"]))
+            table.add_row(escape(t["name"]), t["type"], shape, f"{t['offset']:,}", f"{t['bytes']:,}")
+        console.print(table)
+    console.print(f"{facts['n_tensors']} tensors, {facts['bytes']:,} bytes")
+
+
+def print_alloc(path: Path, report: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    chunks = [chunk for buffer in report["buffers"] for chunk in buffer["chunks"]]
+    table = Table("tensor", "chunk", "offset", "size", "reuses", title=escape(f"{path}"), title_justify="left")
+    for name, at in report["tensors"].items():
+        reuses = "" if at["reuses"] is None else str(at["reuses"])
+        table.add_row(escape(name), str(at["chunk"]), f"{at['offset']:,}", f"{at['size']:,}", reuses)
+    console = Console()
+    console.print(table)
+    console.print(f"{report['size']:,} bytes in {len(chunks)} chunk{'s' if len(chunks) != 1 else ''}")
+
+
+def main() -> None:
+    """Run the command line; one line for what failed, never a traceback."""
+    try:
+        app()
+    except VizggmlError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def fail(message: str) -> None:
+    print("vizggml: " + " ".join(message.splitlines()), file=sys.stderr)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

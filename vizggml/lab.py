@@ -1,0 +1,81 @@
+"""The chapters, laid where a person works: a copy each, and never over what they changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vizggml.errors import VizggmlError
+
+MANIFEST = ".vizggml-chapters.json"
+TOUR = "00-tour.ipynb"
+
+
+@dataclass
+class Laid:
+    """What `lay` did: names of chapters by what happened to them."""
+
+    new: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+
+def shipped_chapters() -> list[Path]:
+    """The chapters that came with this installation: inside the wheel, or beside the package in a checkout."""
+    package = Path(__file__).parent
+    for folder in (package / "data" / "notebooks", package.parent / "notebooks"):
+        chapters = sorted(folder.glob("[0-9][0-9]-*.ipynb"))
+        if chapters:
+            return chapters
+    raise VizggmlError(f"chapters: none in {package / 'data' / 'notebooks'}: the installation is not whole")
+
+
+def lay(folder: Path) -> Laid:
+    """Copy the chapters into `folder`.
+
+    A chapter that is still as it was laid is brought up to date; one that the person changed is left alone. What was
+    laid is remembered by hash in a small file in the folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest_path = folder / MANIFEST
+    try:
+        known = json.loads(manifest_path.read_text())
+    except (OSError, ValueError):
+        known = {}
+    laid = Laid()
+    for chapter in shipped_chapters():
+        fresh, target = chapter.read_bytes(), folder / chapter.name
+        if not target.exists():
+            target.write_bytes(fresh)
+            laid.new.append(chapter.name)
+        elif target.read_bytes() == fresh:
+            pass
+        elif known.get(chapter.name) == _hash(target.read_bytes()):
+            target.write_bytes(fresh)
+            laid.updated.append(chapter.name)
+        else:
+            laid.kept.append(chapter.name)
+            continue
+        known[chapter.name] = _hash(fresh)
+    manifest_path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    return laid
+
+
+def jupyter_command(folder: Path, *, browser: bool, port: int | None) -> list[str]:
+    """The command line that opens JupyterLab on the tour."""
+    command = [sys.executable, "-m", "jupyterlab", str(folder / TOUR), f"--ServerApp.root_dir={folder}"]
+    if not browser:
+        command.append("--no-browser")
+    if port is not None:
+        command.append(f"--port={port}")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")
+    return command
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
