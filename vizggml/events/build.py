@@ -83,7 +83,7 @@ class ViewCreated(Event):
 @event(
     "tensor",
     "ggml_reshape, ggml_view_2d, ggml_permute, ggml_transpose, ggml/src/ggml.c",
-    "vizggml/ggml/ops.py: view, reshape, permute, transpose",
+    "vizggml/ggml/ops_view.py: view, reshape, permute, transpose",
 )
 class StridesChanged(Event):
     """The same bytes read in another order; `how` is view, reshape, permute or transpose."""
@@ -97,7 +97,7 @@ class StridesChanged(Event):
     nb: Dims
 
 
-@event("tensor", "ggml_add, ggml_mul_mat, ... (the builders), ggml/src/ggml.c", "vizggml/ggml/ops.py: record_op")
+@event("tensor", "ggml_add, ggml_mul_mat, ... (the builders), ggml/src/ggml.c", "vizggml/ggml/op_record.py: record_op")
 class OpRecorded(Event):
     """A deferred builder wrote the operation into the tensor; nothing is computed yet. An empty `src` slot is -1."""
 

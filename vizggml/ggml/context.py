@@ -190,7 +190,7 @@ def tensor_snapshot(t: Tensor, context: ContextId) -> Iterator[Event]:
         yield ViewCreated(t.id, t.view_src.id, t.view_offs, t.view_src.id, t.view_offs)
     if t.op != "NONE":
         src = tuple(TensorId(-1) if s is None else s.id for s in t.src)
-        yield OpRecorded(t.id, t.op, t.op_desc, t.op_params, src, t.view_src is not None)
+        yield OpRecorded(t.id, t.op, t.op_desc, t.op_params, src, t.is_in_place)
     if t.name:
         yield TensorNamed(t.id, t.name)
     if t.flags:

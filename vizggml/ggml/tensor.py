@@ -171,6 +171,11 @@ class Tensor:
         return self.view_src is not None
 
     @property
+    def is_in_place(self) -> bool:
+        """Its op writes into the bytes of another tensor."""
+        return self.view_src is not None and self.op not in types.VIEW_OPS
+
+    @property
     def is_empty(self) -> bool:
         """`ggml_is_empty`, ggml/src/ggml.c."""
         return 0 in self.ne

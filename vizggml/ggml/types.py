@@ -121,6 +121,9 @@ OPS: tuple[str, ...] = tuple(
 )
 """`GGML_OP_NAME`, ggml/src/ggml.c, in the order of `enum ggml_op`."""
 
+VIEW_OPS = frozenset({"RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE"})
+"""The ops that only describe bytes anew: with NONE, those that compute nothing."""
+
 UNARY_OPS: tuple[str, ...] = tuple(
     """
     ABS SGN NEG STEP TANH ELU RELU SIGMOID GELU GELU_QUICK SILU HARDSWISH HARDSIGMOID EXP EXPM1 SOFTPLUS GELU_ERF
