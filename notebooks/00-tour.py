@@ -1,0 +1,97 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # A tour: what happens between a prompt and a word
+#
+# You give a language model some text, and a moment later it gives you the next word. In between, llama.cpp maps a
+# file, builds a graph of a few hundred operations, decides where in memory every one of them may write, computes them
+# in order, and picks a token. This notebook does all of that, in Python, with the names and the bytes of the real
+# library, and lets you step through it, forwards and back.
+#
+# Run the cells from the top. Nothing here needs the network.
+
+# %% [markdown]
+# ## A model is a file
+#
+# `tiny` comes with vizggml: a llama with 4 layers and 3.2 million weights that tells very small stories. It is a GGUF
+# file like any other. Nothing is read when it is opened: the file is *mapped*, and its pages arrive when they are used.
+
+# %%
+import vizggml as vg
+
+model = vg.load_model("tiny")
+model
+
+# %% [markdown]
+# ## It speaks
+#
+# A *context* holds what a conversation needs: the KV cache, the compute buffer, the threads. With temperature 0 it
+# always takes the most likely token, so you will see the same story that we saw.
+
+# %%
+context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
+for token in context.generate("Once upon a time", max_tokens=60, temp=0):
+    print(token.text, end="")
+
+# %% [markdown]
+# ## Now watch it
+#
+# `vg.record()` listens to the engine. Everything that it does while we listen becomes an event: a tensor created, a
+# node put into the graph, a free block looked at and refused, a kernel begun and ended, a token chosen.
+
+# %%
+context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
+with vg.record() as trace:
+    story = "".join(token.text for token in context.generate("Once upon a time", max_tokens=6, temp=0))
+
+print(story)
+print(f"{len(trace):,} events")
+
+# %% [markdown]
+# ## Step through it
+#
+# This is the player. Click it once, then use the keys: **→** and **←** step, **space** plays, **?** lists the rest.
+#
+# - **Click a word** in the strip of tokens: the player goes to the step that produced it.
+# - **Graph**: the operations in the order in which they run. The layers are folded; click one to open it.
+# - **Memory map**: what stands in the compute buffer at this step, and what is free.
+# - **Memory timeline**: the whole plan at once. Each rectangle is a tensor: left to right when it is alive, bottom to
+#   top where it lies.
+# - **Events**: what just happened, in one sentence, and where that code is in ggml and in vizggml.
+
+# %%
+vg.view(trace)
+
+# %% [markdown]
+# ## Ask it something
+#
+# The player draws *tracks*: rows that say "this thing had this value from event a to event b". You can read them too.
+# Where is the peak of the compute buffer, and what stands there?
+
+# %%
+peak = trace.tracks().peak()
+print(f"the plan needs {peak.size:,} bytes; at its highest point, at node {peak.position}, these stand:")
+for tensor in peak.tensors[:5]:
+    print(f"  {tensor.size:>9,} bytes at {tensor.offset:>9,}  {tensor.name}")
+
+# %% [markdown]
+# ## Change this and see
+#
+# 1. Set `flash_attn=False` above and record again. Which tensors appear between `kq` and `kqv_out`, and what do they
+#    do to the peak?
+# 2. Set `temp=0.8, seed=7`. The story changes; does the graph?
+# 3. Record with `max_tokens=1`, then once more with the same context. Why are there so few events the second time?
+#    (Look for *reuse*.)
+#
+# Then go on to [chapter 5, the graph allocator](05-galloc.ipynb).

@@ -1,0 +1,137 @@
+"""The command line as a person types it: what it prints, its exit codes, and one line for every failure."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RELU = {
+    "vizggml_graph": 1,
+    "tensors": [
+        {"id": 0, "name": "W", "type": "F32", "ne": [3, 2, 1, 1], "op": "NONE", "src": []},
+        {"id": 1, "name": "x", "type": "F32", "ne": [3, 1, 1, 1], "op": "NONE", "src": []},
+        {"id": 2, "name": "b", "type": "F32", "ne": [2, 1, 1, 1], "op": "NONE", "src": []},
+        {"id": 3, "name": "wx", "type": "F32", "ne": [2, 1, 1, 1], "op": "MUL_MAT", "src": [0, 1]},
+        {"id": 4, "name": "wx+b", "type": "F32", "ne": [2, 1, 1, 1], "op": "ADD", "src": [3, 2]},
+        {"id": 5, "name": "out", "type": "F32", "ne": [2, 1, 1, 1], "op": "UNARY", "op_params": [6], "src": [4]},
+    ],
+    "outputs": [5],
+}
+
+
+def vizggml(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "vizggml", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd)
+
+
+def failed(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line on standard error of a command that failed."""
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def relu(tmp_path: Path) -> Path:
+    path = tmp_path / "relu.json"
+    path.write_text(json.dumps(RELU))
+    return path
+
+
+def test_alloc_answers_ggmls_offsets(relu: Path) -> None:
+    """Offsets as real ggml places this graph: W 0, x 32, b 64, and 96 three times, 128 bytes."""
+    report = json.loads(vizggml("alloc", relu, "--json").stdout)
+    assert report["size"] == 128
+    assert report["buffers"] == [{"chunks": [128]}]
+    assert [report["tensors"][str(i)]["offset"] for i in range(6)] == [0, 32, 64, 96, 96, 96]
+    assert [report["tensors"][str(i)]["reuses"] for i in range(6)] == [None, None, None, None, 3, 4]
+
+
+def test_alloc_of_several_files_answers_a_line_each(relu: Path) -> None:
+    lines = vizggml("alloc", relu, relu, "--json").stdout.splitlines()
+    assert len(lines) == 2
+    assert json.loads(lines[0]) == json.loads(lines[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda g: g["tensors"][3].update(src=[0, 4]), "cycle"),
+        (lambda g: g["tensors"][3].update(src=[0, 77]), "77"),
+        (lambda g: g["tensors"][3].update(op="MUL_MATE"), "MUL_MATE"),
+        (lambda g: g["tensors"][3].update(ne=[3, 1, 1, 1]), "wx"),
+        (lambda g: g["tensors"][0].update(type="F33"), "F33"),
+        (lambda g: g.update(vizggml_graph=2), "2"),
+    ],
+    ids=["cycle", "missing id", "unknown op", "wrong shape", "unknown type", "other version"],
+)
+def test_a_bad_graph_file_is_one_line(change: object, says: str, tmp_path: Path) -> None:
+    graph = json.loads(json.dumps(RELU))
+    change(graph)  # type: ignore[operator]
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(graph))
+    assert says in failed(vizggml("alloc", path, "--json"))
+
+
+def test_info_reads_the_header(tmp_path: Path) -> None:
+    facts = json.loads(vizggml("info", "tiny", "--json", "--tensors").stdout)
+    assert facts["metadata"]["general.architecture"] == "llama"
+    assert facts["metadata"]["llama.embedding_length"] == 256
+    assert facts["n_tensors"] == len(facts["tensors"]) == 2 + 4 * 9
+    assert "token_embd.weight" in vizggml("info", "tiny", "--tensors").stdout
+
+
+def test_run_trace_view_graph(tmp_path: Path) -> None:
+    done = vizggml("run", "tiny", "-n", 5, "--temp", 0, "--json")
+    story = json.loads(done.stdout)
+    assert len(story["tokens"]) == 5
+    trace, page, svg = tmp_path / "run.vgt", tmp_path / "run.html", tmp_path / "step.svg"
+    done = vizggml("trace", "tiny", "-n", 5, "-o", trace, "--json")
+    assert json.loads(done.stdout)["text"] == story["text"]
+    assert vizggml("view", trace, "-o", page, "--no-browser").returncode == 0
+    assert page.read_text().lstrip().lower().startswith("<!doctype html>")
+    assert vizggml("graph", "tiny", "-o", svg).returncode == 0
+    assert svg.read_text().lstrip().startswith("<svg")
+    again = tmp_path / "step.json"
+    assert vizggml("graph", "tiny", "-o", again).returncode == 0
+    assert json.loads(vizggml("alloc", again, "--json").stdout)["size"] > 0
+
+
+def test_a_recording_may_begin_in_mid_life(tmp_path: Path) -> None:
+    page = tmp_path / "late.html"
+    assert vizggml("trace", "tiny", "-n", 2, "--after", 3, "-o", page).returncode == 0
+    assert page.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("run", "no-such-file.gguf"), "no-such-file.gguf"),
+        (("run", "tiny", "-c", 16, "-p", "one two three four five six seven eight nine ten eleven twelve"), "16"),
+        (("trace", "tiny", "-o", "missing/run.vgt"), "missing"),
+        (("trace", "tiny", "-o", "run.txt"), "run.txt"),
+        (("view", "no-such-trace.vgt"), "no-such-trace.vgt"),
+        (("info", "pyproject.toml"), "pyproject.toml"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(arguments: tuple[object, ...], says: str) -> None:
+    assert says in failed(vizggml(*arguments))
+
+
+def test_usage_is_exit_code_2() -> None:
+    assert vizggml("run").returncode == 2
+    assert vizggml("alloc", "--no-such-option").returncode == 2
+
+
+@pytest.mark.parametrize("command", ["lab", "run", "trace", "view", "graph", "alloc", "info"])
+def test_help_shows_an_example(command: str) -> None:
+    done = vizggml(command, "--help")
+    assert done.returncode == 0
+    assert "Example:" in done.stdout
+    assert f"vizggml {command}" in done.stdout
