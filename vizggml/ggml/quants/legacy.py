@@ -42,9 +42,9 @@ def nibbles(qs: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _pack_nibbles(codes: NDArray[np.int32]) -> NDArray[np.uint8]:
-    small: NDArray[np.uint8] = np.minimum(15, codes.astype(np.int8)).astype(np.uint8)
-    packed: NDArray[np.uint8] = small[..., : QK // 2] | (small[..., QK // 2 :] << 4)
-    return packed
+    small = np.minimum(15, codes.astype(np.int8)).astype(np.uint8)
+    low, high = small[..., : QK // 2], small[..., QK // 2 :]
+    return low | (high << np.uint8(4))
 
 
 def quantize_q4_0(x: Floats) -> Blocks:
