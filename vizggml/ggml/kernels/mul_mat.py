@@ -1,0 +1,165 @@
+"""MUL_MAT: every row of the weights times every row of the activations.
+
+ggml does not multiply weights by floats. It first encodes the activations in the type that the weights' dot product
+takes (`vec_dot_type`: Q8_1 for Q4_1, F16 for F16, ...), into the scratch of the plan, and multiplies blocks by blocks.
+Sums of products of small integers are exact in F32, so decoding both sides and multiplying in F32 gives the same
+numbers, but for the order of additions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vizggml.errors import VizggmlError
+from vizggml.ggml import quants
+from vizggml.ggml.kernels.params import ComputeParams
+from vizggml.ggml.quants.floats import bf16_values
+from vizggml.ggml.quants.legacy import split_q4_1, sums_q8_1
+from vizggml.ggml.quants.rounding import Floats
+from vizggml.ggml.tensor import Tensor
+from vizggml.ggml.types import TYPES, Type
+
+MAX_DECODED = 1 << 18
+"""Weights decoded at a time: their floats take 1 MiB, however large the matrix."""
+
+Range = tuple[int, int]
+
+
+def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
+    """`ggml_compute_forward_mul_mat`, ggml/src/ggml-cpu/ggml-cpu.c.
+
+    `src[0]` (weights) has rows of ne00 elements, `src[1]` (activations) too, and `dst` holds at (i0, i1) the product of
+    weight row i0 and activation row i1. Weights are repeated over dimensions 2 and 3. VizggmlError if a type has no dot
+    product, rows are not contiguous, or the scratch is too small.
+    """
+    src0, src1 = _operands(dst)
+    rows, columns = _share(params, dst)
+    encode_activations(params, dst, src0, src1)
+    for i03, i02 in np.ndindex(src0.ne[3], src0.ne[2]):
+        planes = list(_planes(src0, src1, i03, i02, columns))
+        if not planes:
+            continue
+        taken = [_activations(params, src0, src1, plane) for plane in planes]
+        for first, last in _row_blocks(src0, rows):
+            weights, mins = _weights(params, src0, i03, i02, first, last)
+            for (i13, i12, c0, c1), (x, sums) in zip(planes, taken, strict=True):
+                y = x @ weights.T
+                if mins is not None and sums is not None:
+                    y += sums @ mins.T
+                dst.array()[i13, i12, c0:c1, first:last] = y
+
+
+def _operands(dst: Tensor) -> tuple[Tensor, Tensor]:
+    src0, src1 = dst.src[0], dst.src[1]
+    if src0 is None or src1 is None:
+        raise VizggmlError(f"mul_mat {dst.name!r}: needs two sources")
+    if not src0.type.vec_dot_type:
+        raise VizggmlError(f"mul_mat {dst.name!r}: type {src0.type} of {src0.name!r} has no dot product")
+    for t in (src0, src1):
+        if t.nb[0] != t.type.type_size:
+            raise VizggmlError(
+                f"mul_mat {dst.name!r}: rows of {t.name!r} are not contiguous "
+                f"(nb[0] is {t.nb[0]}, must be {t.type.type_size})"
+            )
+    return src0, src1
+
+
+def _share(params: ComputeParams, dst: Tensor) -> tuple[Range, Range]:
+    """This thread's rows of the weights and columns of the result: the longer of the two is split."""
+    n_rows, n_columns = dst.ne[0], dst.nrows
+    if n_rows > n_columns:
+        return _part(n_rows, params), (0, n_columns)
+    return (0, n_rows), _part(n_columns, params)
+
+
+def _part(n: int, params: ComputeParams) -> Range:
+    each = -(-n // params.nth)
+    return min(n, each * params.ith), min(n, each * (params.ith + 1))
+
+
+def activation_type(src0: Tensor, src1: Tensor) -> Type | None:
+    """The type in which activations go into the scratch; None if they are taken where they lie."""
+    vec_dot_type = TYPES[src0.type.vec_dot_type]
+    if src1.type is vec_dot_type:
+        return None
+    if src1.type.name == "F32" or (vec_dot_type.name == "F32" and src1.type.name in ("F16", "BF16")):
+        return vec_dot_type
+    raise VizggmlError(f"mul_mat: {src0.type} weights take F32 or {vec_dot_type} activations, not {src1.type}")
+
+
+def encode_activations(params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor) -> None:
+    """Encode every row of `src1` into the scratch: thread `ith` its share of the blocks of each. Then all wait."""
+    type = None if params.textbook else activation_type(src0, src1)
+    if type is not None:
+        scratch = _scratch(params, dst, src1, type)
+        n_blocks = src1.ne[0] // type.blck_size
+        first, last = n_blocks * params.ith // params.nth, n_blocks * (params.ith + 1) // params.nth
+        elements = slice(first * type.blck_size, last * type.blck_size)
+        for i13, i12 in np.ndindex(src1.ne[3], src1.ne[2]):
+            x = _floats(src1, i13, i12, (0, src1.ne[1]))[:, elements]
+            scratch[i13, i12, :, first:last] = quants.from_float(type, np.ascontiguousarray(x))
+    params.barrier()
+
+
+def _scratch(params: ComputeParams, dst: Tensor, src1: Tensor, type: Type) -> NDArray[np.uint8]:
+    """The encoded rows in `wdata`, packed: shape (ne13, ne12, ne11, blocks, type_size)."""
+    shape = (src1.ne[3], src1.ne[2], src1.ne[1], src1.ne[0] // type.blck_size, type.type_size)
+    needed = type.row_size(src1.ne[0]) * src1.nrows
+    available = 0 if params.wdata is None else params.wdata.nbytes
+    if params.wdata is None or available < needed:
+        raise VizggmlError(f"mul_mat {dst.name!r}: needs {needed} bytes of scratch, the plan has {available}")
+    return params.wdata[:needed].reshape(shape)
+
+
+def _floats(t: Tensor, i3: int, i2: int, rows: Range) -> Floats:
+    """Rows of a tensor as float32 (rows, ne0)."""
+    a = t.array()[i3, i2, rows[0] : rows[1]]
+    if t.type.name == "BF16":
+        return bf16_values(a)
+    return quants.decode(t.type, a) if t.type.is_quantized else a.astype(np.float32, copy=False)
+
+
+def _planes(src0: Tensor, src1: Tensor, i03: int, i02: int, columns: Range) -> Iterator[tuple[int, int, int, int]]:
+    """The planes of activations that weight plane (i03, i02) serves, and this thread's rows in each of them."""
+    r2, r3 = src1.ne[2] // src0.ne[2], src1.ne[3] // src0.ne[3]
+    for i13 in range(i03 * r3, (i03 + 1) * r3):
+        for i12 in range(i02 * r2, (i02 + 1) * r2):
+            first = (i13 * src1.ne[2] + i12) * src1.ne[1]
+            c0, c1 = max(columns[0] - first, 0), min(columns[1] - first, src1.ne[1])
+            if c0 < c1:
+                yield i13, i12, c0, c1
+
+
+def _row_blocks(src0: Tensor, rows: Range) -> Iterator[Range]:
+    step = max(1, MAX_DECODED // max(1, src0.ne[0]))
+    for first in range(rows[0], rows[1], step):
+        yield first, min(first + step, rows[1])
+
+
+def _activations(
+    params: ComputeParams, src0: Tensor, src1: Tensor, plane: tuple[int, int, int, int]
+) -> tuple[Floats, Floats | None]:
+    """Rows of activations as their encoded bytes say, and for Q8_1 the sums that meet the weights' minimums."""
+    i13, i12, c0, c1 = plane
+    type = None if params.textbook else activation_type(src0, src1)
+    if type is None or params.wdata is None:
+        x = _floats(src1, i13, i12, (c0, c1))
+        if params.textbook or src1.type.name != "Q8_1":
+            return x, None
+        return x, sums_q8_1(src1.array()[i13, i12, c0:c1])
+    n_bytes = type.row_size(src1.ne[0]) * src1.nrows
+    shape = (src1.ne[3], src1.ne[2], src1.ne[1], src1.ne[0] // type.blck_size, type.type_size)
+    blocks = params.wdata[:n_bytes].reshape(shape)[i13, i12, c0:c1]
+    return quants.decode(type, blocks), sums_q8_1(blocks) if type.name == "Q8_1" else None
+
+
+def _weights(
+    params: ComputeParams, src0: Tensor, i03: int, i02: int, first: int, last: int
+) -> tuple[Floats, Floats | None]:
+    """Rows of weights decoded. Minimums come apart where ggml multiplies them by the activations' sums."""
+    if src0.type.name == "Q4_1" and not params.textbook:
+        return split_q4_1(src0.array()[i03, i02, first:last])
+    return _floats(src0, i03, i02, (first, last)), None
