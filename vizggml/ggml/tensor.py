@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
 from vizggml.events import Dims, FlagsSet, TensorId, TensorNamed, bus
-from vizggml.ggml import types
-from vizggml.ggml.types import GGML_MAX_NAME, GLU_OPS, UNARY_OPS, Type
+from vizggml.ggml.types import FLAG_INPUT, FLAG_OUTPUT, GGML_MAX_NAME, GLU_OPS, UNARY_OPS, VIEW_OPS, Type
 
 if TYPE_CHECKING:
     from vizggml.ggml.buffer import Buffer
@@ -115,10 +114,10 @@ class Tensor:
         return self
 
     def set_input(self) -> Tensor:
-        return self.set_flag(types.FLAG_INPUT)
+        return self.set_flag(FLAG_INPUT)
 
     def set_output(self) -> Tensor:
-        return self.set_flag(types.FLAG_OUTPUT)
+        return self.set_flag(FLAG_OUTPUT)
 
     def op_param_i32(self, i: int) -> int:
         """`ggml_get_op_params_i32`, ggml/src/ggml-impl.h."""
@@ -173,7 +172,7 @@ class Tensor:
     @property
     def is_in_place(self) -> bool:
         """Its op writes into the bytes of another tensor."""
-        return self.view_src is not None and self.op not in types.VIEW_OPS
+        return self.view_src is not None and self.op not in VIEW_OPS
 
     @property
     def is_empty(self) -> bool:
@@ -231,12 +230,12 @@ class Tensor:
         ne, nb, type = self.ne, self.nb, self.type
         if type.numpy:
             shape, strides = (ne[3], ne[2], ne[1], ne[0]), (nb[3], nb[2], nb[1], nb[0])
-            return np.ndarray(shape, type.numpy, memory, offset, strides)  # type: ignore[arg-type]
+            return np.ndarray(shape, type.numpy, memory, offset, strides)
         blocks = ne[0] // type.blck_size
         return np.ndarray(
             (ne[3], ne[2], ne[1], blocks, type.type_size),
             np.uint8,
-            memory,  # type: ignore[arg-type]
+            memory,
             offset,
             (nb[3], nb[2], nb[1], nb[0], 1),
         )
