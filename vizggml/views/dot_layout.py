@@ -18,7 +18,7 @@ from typing import Any
 
 from vizggml.views.sections import NODE_HEIGHT, Section
 
-ENTRY = 6
+ENTRY = 1
 """Width and height of the point where a tensor from another section enters, or one for others leaves."""
 
 TIMEOUT_S = 20

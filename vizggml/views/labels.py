@@ -6,6 +6,7 @@ escapes that can be read; escaping for SVG, DOT or HTML is the writer's work.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -58,6 +59,18 @@ def size(n: float) -> str:
         if n < 1024 or unit == "TiB":
             break
     return f"{n:.2f}".rstrip("0").rstrip(".") + f" {unit}"
+
+
+def size_ticks(end: float, n: int = 5) -> list[int]:
+    """About `n` round sizes from 0 to `end` bytes: 1, 2, 4, 5, ... times a power of ten of B, KiB, MiB or GiB."""
+    unit = 1
+    while end / unit >= 1024:
+        unit *= 1024
+    rough = end / unit / n
+    power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
+    step = next(m * power for m in (1, 2, 2.5, 4, 5, 10) if m * power >= rough)
+    in_bytes = max(1, round(step * unit))
+    return list(range(0, int(end) + 1, in_bytes))
 
 
 def layerless(name: str, layer: int) -> str:

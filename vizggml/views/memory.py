@@ -1,0 +1,131 @@
+"""What a memory map and a memory timeline show, as plain values: read off the tracks, drawn elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vizggml.errors import VizggmlError
+from vizggml.views.tables import Tracks
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of a chunk: `owner` is a tensor, or -1 where it is free."""
+
+    offset: int
+    size: int
+    owner: int
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A chunk at one step: its blocks by offset. `size` is the chunk's, as far as it has grown."""
+
+    allocator: int
+    chunk: int
+    size: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Life:
+    """A tensor's place in a plan, from position `first` to position `last` of the execution order, both inside."""
+
+    tensor: int
+    chunk: int
+    offset: int
+    size: int
+    first: int
+    last: int
+    reuses: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One reserve: lifetimes with `offset` counted over all chunks, and where the highest byte is first taken."""
+
+    plan: int
+    lives: tuple[Life, ...]
+    chunk_ends: tuple[int, ...]
+    n_positions: int
+    peak: int
+    peak_at: int
+
+    def standing(self) -> list[Life]:
+        """What is live where the peak is reached, the largest first."""
+        alive = [life for life in self.lives if life.first <= self.peak_at <= life.last]
+        return sorted(alive, key=lambda life: (-life.size, life.offset))
+
+
+def last_step(tracks: Tracks) -> int:
+    return max(0, int(tracks.meta["n_events"]) - 1)
+
+
+def check_step(tracks: Tracks, step: int | None) -> int:
+    """`step`, or the last one for None. VizggmlError outside the trace."""
+    last = last_step(tracks)
+    if step is None:
+        return last
+    if not 0 <= step <= last:
+        raise VizggmlError(f"step {step}: the trace has steps 0 to {last}")
+    return step
+
+
+def memory_at(tracks: Tracks, step: int) -> list[Bar]:
+    """The chunks of all allocators at `step`."""
+    columns = tracks.columns
+    sizes: dict[tuple[int, int], int] = {}
+    for row in tracks.open_at("chunk", step).tolist():
+        key = (int(columns["t.chunk.allocator"][row]), int(columns["t.chunk.chunk"][row]))
+        sizes[key] = int(columns["t.chunk.size"][row])
+    blocks: dict[tuple[int, int], list[Block]] = {key: [] for key in sizes}
+    for row in tracks.open_at("block", step).tolist():
+        key = (int(columns["t.block.allocator"][row]), int(columns["t.block.chunk"][row]))
+        offset, size = int(columns["t.block.offset"][row]), int(columns["t.block.size"][row])
+        end = sizes.get(key, offset) if size < 0 else offset + size
+        owner = int(columns["t.block.owner"][row])
+        if owner < 0:
+            end = min(end, sizes.get(key, end))
+        if end > offset:
+            blocks.setdefault(key, []).append(Block(offset, end - offset, owner))
+    return [
+        Bar(key[0], key[1], sizes.get(key, 0), tuple(sorted(held, key=lambda block: block.offset)))
+        for key, held in sorted(blocks.items())
+    ]
+
+
+def plan_ids(tracks: Tracks) -> list[int]:
+    return [int(p) for p in np.unique(tracks.columns["t.life.plan"])]
+
+
+def plan_at(tracks: Tracks, step: int) -> int:
+    """The last plan begun at or before `step`, else the first one there is; -1 when the trace holds none."""
+    plans, begun = tracks.columns["t.life.plan"], tracks.columns["t.life.a"]
+    if not len(plans):
+        return -1
+    before = plans[begun <= step]
+    return int(before.max() if len(before) else plans.min())
+
+
+def read_plan(tracks: Tracks, plan: int) -> Plan:
+    """The lifetimes of the `plan`-th reserve. VizggmlError when there is none."""
+    if plan not in plan_ids(tracks):
+        raise VizggmlError(f"plan {plan}: the trace has {len(plan_ids(tracks))} (0 is the first)")
+    columns = tracks.columns
+    rows = np.flatnonzero(columns["t.life.plan"] == plan)
+    fields = ("tensor", "chunk", "offset", "size", "first", "last", "reuses")
+    read = list(zip(*(columns[f"t.life.{f}"][rows].astype(np.int64).tolist() for f in fields), strict=True))
+    ends: dict[int, int] = {}
+    for _, chunk, offset, size, *_ in read:
+        ends[chunk] = max(ends.get(chunk, 0), offset + size)
+    base, at = {}, 0
+    for chunk in sorted(ends):
+        base[chunk] = at
+        at += ends[chunk]
+    lives = tuple(Life(t, c, base[c] + offset, size, a, max(a, b), r) for t, c, offset, size, a, b, r in read)
+    top = max(lives, key=lambda life: (life.offset + life.size, -life.first))
+    chunk_ends = tuple(base[chunk] + ends[chunk] for chunk in sorted(ends))
+    n_positions = 1 + max(life.last for life in lives)
+    return Plan(plan, lives, chunk_ends, n_positions, top.offset + top.size, top.first)
