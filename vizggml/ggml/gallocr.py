@@ -1,8 +1,8 @@
 """The graph allocator: one plan of memory for a whole graph, made before anything is computed.
 
-It walks the nodes in execution order, gives each the place where the free-list allocator puts it, and takes the place back
-once the last node that needs it has been planned. A node may take over the place of a parent that nobody else needs.
-Views are never placed: they lie where their source does.
+It walks the nodes in execution order, gives each the place where the free-list allocator puts it, and takes the place
+back once the last node that needs it has been planned. A node may take over the place of a parent that nobody else
+needs. Views are never placed: they lie where their source does.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class GraphAllocator:
     def reserve_n(
         self, graph: Graph, node_buffer_ids: Sequence[int] | None = None, leaf_buffer_ids: Sequence[int] | None = None
     ) -> None:
-        """The same with the buffer type of each node and leaf given. `ggml_gallocr_reserve_n`, ggml/src/ggml-alloc.c."""
+        """The same, with a buffer type for each node and leaf. `ggml_gallocr_reserve_n`, ggml/src/ggml-alloc.c."""
         self._reserve(graph, node_buffer_ids, leaf_buffer_ids, no_alloc=False)
 
     def reserve_n_size(
@@ -304,7 +304,10 @@ class GraphAllocator:
         return "views" if p_hn.n_views else ""
 
     def free_extra_space(self, node: Tensor, parent: Tensor) -> None:
-        """`node` needs less than `parent` had: the tail is free. `ggml_gallocr_free_extra_space`, ggml/src/ggml-alloc.c."""
+        """`node` needs less than `parent` had: the tail is free.
+
+        `ggml_gallocr_free_extra_space`, ggml/src/ggml-alloc.c.
+        """
         hn, p_hn = self.hash_values[node.id], self.hash_values[parent.id]
         talloc = self.buf_tallocs[p_hn.buffer_id]
         parent_size, node_size = pad(p_hn.size, talloc.alignment), pad(hn.size, talloc.alignment)
@@ -466,6 +469,6 @@ class GraphAllocator:
             return
         yield ReserveBegin(self.id, self._graph, *ASKED)
         for kind, node, decision in self._decisions:
-            yield kind(*decision, node=node)  # type: ignore[arg-type]
+            yield kind(*decision, node=node)
         sizes = tuple(size for i in self._own_buffers() for size in self.chunk_sizes()[i])
         yield ReserveEnd(self.id, self._graph, sizes, False)

@@ -65,8 +65,8 @@ class Chunk:
 class DynTallocr:
     """`ggml_dyn_tallocr`, ggml/src/ggml-alloc.c.
 
-    Every size is rounded up to `alignment`. A chunk ends at `max_chunk_size`, unless one tensor alone is larger, or it is
-    the last of 16.
+    Every size is rounded up to `alignment`. A chunk ends at `max_chunk_size`, unless one tensor alone is larger, or it
+    is the last of 16.
     """
 
     def __init__(self, alignment: int, max_chunk_size: int = ENDLESS) -> None:
@@ -97,7 +97,9 @@ class DynTallocr:
             if found is None:
                 rule, found = "last block", self.last_block(size)
             if found is None:
-                rule, found = "new chunk", (self.new_chunk(size), 0)
+                # with no chunk yet, the block is the last one of the first
+                rule = "new chunk" if self.chunks else "last block"
+                found = (self.new_chunk(size), 0)
             return self.take(*found, size, rule, tensor_id)
         finally:
             bus.cause = cause
