@@ -144,12 +144,23 @@ def train(tokenizer: Tokenizer, steps: int, batch: int, length: int) -> Llama:
         optimizer.step()
         if step % 25 == 0 or step == steps - 1:
             print(f"step {step:5d}  loss {loss.item():.4f}", flush=True)
+        if step % 250 == 0 and step:
+            print(tell(model, tokenizer, "Once upon a time"), flush=True)
     return model
+
+
+@torch.no_grad()
+def tell(model: Llama, tokenizer: Tokenizer, prompt: str) -> str:
+    """The greedy story that follows `prompt`."""
+    ids = [tokenizer.token_to_id(BOS), *tokenizer.encode(prompt).ids]
+    while len(ids) < 180 and ids[-1] != tokenizer.token_to_id(EOS):
+        ids.append(int(model(torch.tensor([ids]))[0, -1].argmax()))
+    return tokenizer.decode(ids[1:])
 
 
 def write(path: Path, tokenizer: Tokenizer, weights: dict[str, np.ndarray]) -> None:
     """Two-dimensional weights as Q8_0, norms as F32."""
-    from vizggml.ggml.gguf import write_gguf
+    from vizggml.ggml.gguf import TensorData, write_gguf
     from vizggml.ggml.quants import quantize
     from vizggml.ggml.types import F32, Q8_0
 
@@ -181,19 +192,19 @@ def write(path: Path, tokenizer: Tokenizer, weights: dict[str, np.ndarray]) -> N
         "tokenizer.ggml.add_bos_token": True,
         "tokenizer.ggml.add_eos_token": False,
     }
-    tensors = {}
+    tensors = []
     for name, values in weights.items():
-        ne = tuple(reversed(values.shape))
         kind = Q8_0 if values.ndim == 2 else F32
-        tensors[name] = (kind, ne, quantize(kind, values) if values.ndim == 2 else values.astype(np.float32))
+        data = quantize(Q8_0, values) if values.ndim == 2 else values.astype(np.float32)
+        tensors.append(TensorData(name, kind, tuple(reversed(values.shape)), data))
     write_gguf(path, metadata, tensors)
     print(f"{path}: {path.stat().st_size} bytes")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=900)
-    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=2600)
+    parser.add_argument("--batch", type=int, default=12)
     parser.add_argument("--length", type=int, default=176)
     parser.add_argument("--out", type=Path, default=HERE / "tiny.gguf")
     parser.add_argument(
