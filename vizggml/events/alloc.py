@@ -42,7 +42,7 @@ class BlockConsidered(Event):
 
 @event("free list", "ggml_dyn_tallocr_alloc, ggml/src/ggml-alloc.c", "vizggml/ggml/tallocr.py: DynTallocr.alloc")
 class BlockChosen(Event):
-    """`rule` is best fit, last block or new chunk (those that stand have no room); `exact` if all of the block is used."""
+    """`rule` is best fit, last block or new chunk (where none has room); `exact` if all of the block is used."""
 
     allocator: AllocatorId
     tensor: TensorId
