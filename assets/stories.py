@@ -12,10 +12,14 @@ from dataclasses import dataclass
 
 ANIMALS = ("fox", "rabbit", "bear", "mouse", "owl", "duck", "hedgehog", "squirrel", "frog", "cat", "dog", "goat")
 GIRLS = tuple(
-    "Mia Lily Anna Rosa Nora Ella Zoe Ruby Clara Emma Daisy Hazel Ivy Julia Luna Maya Nina Olive Paula Sara Tina Vera".split()
+    """
+    Mia Lily Anna Rosa Nora Ella Zoe Ruby Clara Emma Daisy Hazel Ivy Julia Luna Maya Nina Olive Paula Sara Tina Vera
+    """.split()
 )
 BOYS = tuple(
-    "Tom Ben Max Leo Sam Finn Otto Jack Adam Carl Dan Eric Fred George Hugo Ivan Karl Luis Milo Noah Oscar Peter".split()
+    """
+    Tom Ben Max Leo Sam Finn Otto Jack Adam Carl Dan Eric Fred George Hugo Ivan Karl Luis Milo Noah Oscar Peter
+    """.split()
 )
 TRAITS = ("little", "brave", "kind", "curious", "shy", "happy", "clever", "quiet")
 PLACES = (
