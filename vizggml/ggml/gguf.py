@@ -431,7 +431,7 @@ def _pack_value(value: Writable, what: str) -> bytes:
         if not fits:
             raise VizggmlError(f"{what}: {value} does not fit in 64 bits")
         array = np.asarray(value, fits[0])
-    elif isinstance(value, float):
+    elif isinstance(value, float) and not isinstance(value, np.generic):
         array = np.asarray(value, "f4")
     else:
         array = np.asarray(value)

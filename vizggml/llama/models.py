@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-import vizggml
 from vizggml.errors import VizggmlError
 
 
@@ -25,7 +24,7 @@ def resolve_model(name: str | Path) -> Path:
 
 
 def _tiny() -> Path:
-    package = Path(vizggml.__file__).parent
+    package = Path(__file__).parents[1]
     places = (package / "data" / "tiny.gguf", package.parent / "assets" / "tiny.gguf")
     for path in places:
         if path.is_file():

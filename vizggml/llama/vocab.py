@@ -53,7 +53,8 @@ _BY_TEXT: dict[str, tuple[str, ...]] = {
     "fim_rep": ("<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"),
     "fim_sep": ("<|file_sep|>",),
 }  # fmt: skip
-"""The texts by which a special token is known when no key names it."""
+"""The texts by which a special token is known when no key names it. Of several the first here is taken; llama.cpp takes
+whichever its hash table yields first."""
 
 _ALWAYS_SHOWN = ("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>")
 
@@ -144,10 +145,10 @@ class Vocab:
                     self.special[role] = id
         for role, texts in _BY_TEXT.items():
             if self.special[role] == NO_TOKEN:
-                found = [self.ids[text] for text in texts if text in self.ids]
-                if found:
-                    self.special[role] = min(found)
-                    self.attr[min(found)] |= CONTROL
+                found = next((self.ids[text] for text in texts if text in self.ids), NO_TOKEN)
+                if found != NO_TOKEN:
+                    self.special[role] = found
+                    self.attr[found] |= CONTROL
         for control in np.flatnonzero(self.attr & CONTROL).tolist():
             if "unused" in self.texts[control]:
                 self.attr[control] |= UNUSED
