@@ -1,0 +1,352 @@
+"""The KV cache: the keys and values of every token so far, one pair of tensors a layer, in cells.
+
+A cell is one row of every layer's K (and, with flash attention, of V; without it V is stored transposed, so a cell is a
+column). New tokens take the first empty cells from `head` on, wherever they are: `set_rows` writes scattered rows, and
+the mask says which cells a token sees.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from vizggml.errors import VizggmlError
+from vizggml.events import (
+    CacheCreated,
+    CacheId,
+    CellFreed,
+    CellSet,
+    CellsFound,
+    Event,
+    KvWritten,
+    SeqOp,
+    bus,
+)
+from vizggml.ggml import ops
+from vizggml.ggml.buffer import BufferType, alloc_ctx_tensors_from_buft
+from vizggml.ggml.context import TENSOR_OVERHEAD, Context
+from vizggml.ggml.tensor import Tensor
+from vizggml.ggml.types import I64, pad
+from vizggml.llama.batch import Ubatch
+from vizggml.llama.cparams import CParams
+from vizggml.llama.hparams import HParams
+from vizggml.llama.kv_cells import KVCells
+
+POS_MAX = 2**31 - 1
+N_KV_PAD = 256
+_ids = itertools.count()
+
+Slot = tuple[int, ...]
+"""The cells that the tokens of one ubatch go to."""
+
+
+class KVCache:
+    """`llama_kv_cache`, src/llama-kv-cache.cpp, with one stream that all sequences share.
+
+    `k[il]` has shape (n_embd_k_gqa, n_cells). `v[il]` has shape (n_embd_v_gqa, n_cells); when `v_trans`, its bytes are
+    used as (n_cells, n_embd_v_gqa).
+    """
+
+    def __init__(self, hparams: HParams, cparams: CParams, buft: BufferType) -> None:
+        self.id = CacheId(next(_ids))
+        self.hparams = hparams
+        self.v_trans = not cparams.flash_attn
+        self.n_seq_max = cparams.n_seq_max
+        self.cells = KVCells(cparams.n_ctx, cparams.n_seq_max)
+        self.head = 0
+        n_layer, n_cells = hparams.n_layer, cparams.n_ctx
+        self.ctx = Context(2 * (1 + 1) * n_layer * TENSOR_OVERHEAD, no_alloc=True)
+        n_embd_v = max(map(hparams.n_embd_v_gqa, range(n_layer)))
+        self.k: list[Tensor] = []
+        self.v: list[Tensor] = []
+        for il in range(n_layer):
+            n_v = n_embd_v if self.v_trans else hparams.n_embd_v_gqa(il)
+            self.k.append(self._new(cparams.type_k, hparams.n_embd_k_gqa(il), n_cells, f"cache_k_l{il}"))
+            self.v.append(self._new(cparams.type_v, n_v, n_cells, f"cache_v_l{il}"))
+            for t in (self.k[il], self.v[il]):
+                ops.view_2d(self.ctx, t, t.ne[0], n_cells, t.nb[1], 0)
+        self.buffers = alloc_ctx_tensors_from_buft(self.ctx, buft)
+        bus.standing.add(self)
+        if bus.on:
+            bus.emit(self._created())
+
+    def _new(self, type: str, n_embd: int, n_cells: int, name: str) -> Tensor:
+        return self.ctx.new_tensor(type, (n_embd, n_cells, 1), name)
+
+    def _created(self) -> CacheCreated:
+        return CacheCreated(
+            self.id,
+            len(self.k),
+            len(self.cells),
+            self.k[0].type.name,
+            self.v[0].type.name,
+            tuple(t.id for t in self.k),
+            tuple(t.id for t in self.v),
+            sum(t.nbytes for t in self.k),
+            sum(t.nbytes for t in self.v),
+        )
+
+    def snapshot(self) -> Iterator[Event]:
+        yield self._created()
+        for i in np.flatnonzero(self.cells.pos >= 0):
+            for s in self.cells.sequences(int(i)):
+                yield CellSet(self.id, int(i), int(self.cells.pos[i]), s)
+
+    def free(self) -> None:
+        """Give the cache's memory back."""
+        bus.standing.discard(self)
+        for buffer in self.buffers:
+            buffer.free()
+        self.ctx.free()
+
+    # Sequences.
+
+    def clear(self) -> None:
+        """Empty every cell; the bytes stay. `llama_kv_cache::clear`, src/llama-kv-cache.cpp."""
+        self.seq_rm(-1, -1, -1)
+        self.head = 0
+
+    def seq_rm(self, seq_id: int, p0: int, p1: int) -> None:
+        """Remove positions `p0` to below `p1` of a sequence, -1 for all of them and for no limit.
+
+        `llama_kv_cache::seq_rm`, src/llama-kv-cache.cpp.
+        """
+        p0, p1 = self._range("seq_rm", seq_id, p0, p1, any_seq=True)
+        self._op("remove", seq_id, -1, p0, p1, 0)
+        freed: list[int] = []
+        for i in self.cells.in_range(p0, p1):
+            pos = int(self.cells.pos[i])
+            if seq_id < 0:
+                seqs = self.cells.sequences(i)
+                self.cells.rm(i)
+                empty = True
+            elif self.cells.seq[seq_id, i]:
+                seqs = [seq_id]
+                empty = self.cells.seq_rm(i, seq_id)
+            else:
+                continue
+            self._freed(i, pos, seqs)
+            if empty:
+                freed.append(i)
+        if freed:
+            self.head = min(self.head, freed[0])
+
+    def seq_cp(self, seq_src: int, seq_dst: int, p0: int, p1: int) -> None:
+        """Let `seq_dst` see positions `p0` to below `p1` of `seq_src`.
+
+        `llama_kv_cache::seq_cp`, src/llama-kv-cache.cpp.
+        """
+        p0, p1 = self._range("seq_cp", seq_src, p0, p1)
+        self._range("seq_cp", seq_dst, p0, p1)
+        if seq_src == seq_dst:
+            return
+        self._op("copy", seq_src, seq_dst, p0, p1, 0)
+        for i in self.cells.in_range(p0, p1):
+            if self.cells.seq[seq_src, i] and not self.cells.seq[seq_dst, i]:
+                self.cells.seq[seq_dst, i] = True
+                if bus.on:
+                    bus.emit(CellSet(self.id, i, int(self.cells.pos[i]), seq_dst))
+
+    def seq_keep(self, seq_id: int) -> None:
+        """Remove every other sequence. `llama_kv_cache::seq_keep`, src/llama-kv-cache.cpp."""
+        self._range("seq_keep", seq_id, -1, -1)
+        self._op("keep", seq_id, -1, 0, POS_MAX, 0)
+        freed: list[int] = []
+        for i in self.cells.in_range(0, POS_MAX):
+            pos, others = int(self.cells.pos[i]), [s for s in self.cells.sequences(i) if s != seq_id]
+            for s in others:
+                self.cells.seq_rm(i, s)
+            self._freed(i, pos, others)
+            if self.cells.is_empty(i):
+                freed.append(i)
+        if freed:
+            self.head = min(self.head, freed[0])
+
+    def seq_add(self, seq_id: int, p0: int, p1: int, delta: int) -> None:
+        """Move positions `p0` to below `p1` of a sequence by `delta`; those that fall below 0 are removed.
+
+        `llama_kv_cache::seq_add`, src/llama-kv-cache.cpp. The keys are turned to match before the next decode.
+        """
+        p0, p1 = self._range("seq_add", seq_id, p0, p1)
+        if delta == 0 or p0 == p1:
+            return
+        self._op("shift", seq_id, -1, p0, p1, delta)
+        freed: list[int] = []
+        for i in self.cells.in_range(p0, p1):
+            if not self.cells.seq[seq_id, i]:
+                continue
+            pos, seqs = int(self.cells.pos[i]), self.cells.sequences(i)
+            if self.cells.pos_add(i, delta):
+                freed.append(i)
+                self._freed(i, pos, seqs)
+            elif bus.on:
+                for s in seqs:
+                    bus.emit(CellSet(self.id, i, pos + delta, s))
+        self.head = freed[0] if freed else 0
+
+    def _range(self, what: str, seq_id: int, p0: int, p1: int, any_seq: bool = False) -> tuple[int, int]:
+        if not (-1 if any_seq else 0) <= seq_id < self.n_seq_max:
+            raise VizggmlError(f"{what}: sequence {seq_id} is not one of 0 to {self.n_seq_max - 1} (n_seq_max)")
+        return max(p0, 0), POS_MAX if p1 < 0 else p1
+
+    def _op(self, op: str, seq_id: int, seq_dst: int, p0: int, p1: int, delta: int) -> None:
+        if bus.on:
+            bus.emit(SeqOp(self.id, op, seq_id, seq_dst, p0, p1, delta))
+
+    def _freed(self, cell: int, pos: int, seqs: Sequence[int]) -> None:
+        if bus.on:
+            for s in seqs:
+                bus.emit(CellFreed(self.id, cell, pos, s))
+
+    # Slots.
+
+    def find_slot(self, ubatch: Ubatch) -> Slot | None:
+        """Empty cells for the tokens, from `head` on and around. `llama_kv_cache::find_slot`, src/llama-kv-cache.cpp.
+
+        Nothing is changed. None if there are too few.
+        """
+        n_tokens, n_cells = ubatch.n_tokens, len(self.cells)
+        head = self.head if self.head <= self.cells.used + 2 * n_tokens else 0
+        empty = np.flatnonzero(self.cells.pos < 0)
+        if len(empty) < n_tokens:
+            return None
+        from_head = int(np.searchsorted(empty, head % n_cells))
+        order = np.concatenate((empty[from_head:], empty[:from_head]))
+        slot = tuple(int(i) for i in order[:n_tokens])
+        if bus.on:
+            bus.emit(CellsFound(self.id, head, n_tokens, slot, self._n_kv(max(self.cells.used_max_p1, max(slot) + 1))))
+        return slot
+
+    def prepare(self, ubatches: Sequence[Ubatch]) -> list[Slot] | None:
+        """A slot for each ubatch, as if the ones before were in place; then all is put back.
+
+        `llama_kv_cache::prepare`, src/llama-kv-cache.cpp. None if not all of them fit.
+        """
+        slots: list[Slot] = []
+        head = self.head
+        for ubatch in ubatches:
+            slot = self.find_slot(ubatch)
+            if slot is None:
+                break
+            slots.append(slot)
+            self._place(slot, ubatch)
+        for slot in slots:
+            for i in slot:
+                self.cells.rm(i)
+        self.head = head
+        return slots if len(slots) == len(ubatches) else None
+
+    def _place(self, slot: Slot, ubatch: Ubatch) -> None:
+        for i, pos, seqs in zip(slot, ubatch.pos, ubatch.seq_id, strict=True):
+            self.cells.set(i, pos, seqs)
+        self.head = slot[-1] + 1
+
+    def apply_ubatch(self, slot: Slot, ubatch: Ubatch) -> None:
+        """Put the ubatch's tokens into their cells. `llama_kv_cache::apply_ubatch`, src/llama-kv-cache.cpp."""
+        self._place(slot, ubatch)
+        if bus.on:
+            for i, pos, seqs in zip(slot, ubatch.pos, ubatch.seq_id, strict=True):
+                for s in seqs:
+                    bus.emit(CellSet(self.id, i, pos, s))
+
+    @property
+    def n_kv(self) -> int:
+        """The cells that attention looks at: those in use, padded, so that a graph fits for many tokens.
+
+        `llama_kv_cache::get_n_kv`, src/llama-kv-cache.cpp.
+        """
+        return self._n_kv(self.cells.used_max_p1)
+
+    def _n_kv(self, used: int) -> int:
+        return min(len(self.cells), max(N_KV_PAD, pad(used, N_KV_PAD)))
+
+    # What a graph needs of the cache.
+
+    def get_k(self, ctx: Context, il: int, n_kv: int) -> Tensor:
+        """The first `n_kv` keys, (n_embd_head, n_head_kv, n_kv, 1). `llama_kv_cache::get_k`, src/llama-kv-cache.cpp."""
+        k, hp = self.k[il], self.hparams
+        return ops.view_4d(
+            ctx,
+            k,
+            hp.n_embd_head_k,
+            hp.n_head_kv[il],
+            n_kv,
+            1,
+            k.type.row_size(hp.n_embd_head_k),
+            k.type.row_size(k.ne[0]),
+            k.type.row_size(k.ne[0] * len(self.cells)),
+            0,
+        )
+
+    def get_v(self, ctx: Context, il: int, n_kv: int) -> Tensor:
+        """The first `n_kv` values: (n_embd_head, n_head_kv, n_kv, 1), or (n_kv, n_head_kv, n_embd_head, 1) transposed.
+
+        `llama_kv_cache::get_v`, src/llama-kv-cache.cpp.
+        """
+        v, hp, n_cells = self.v[il], self.hparams, len(self.cells)
+        n_head, n_embd, row_size = hp.n_head_kv[il], hp.n_embd_head_v, v.type.row_size
+        if not self.v_trans:
+            nb = row_size(n_embd), row_size(v.ne[0]), row_size(v.ne[0] * n_cells)
+            return ops.view_4d(ctx, v, n_embd, n_head, n_kv, 1, *nb, 0)
+        nb = row_size(n_cells * n_embd), row_size(n_cells), row_size(n_cells * v.ne[0])
+        return ops.view_4d(ctx, v, n_kv, n_head, n_embd, 1, *nb, 0)
+
+    def cpy_k(self, ctx: Context, k_cur: Tensor, k_idxs: Tensor, il: int) -> Tensor:
+        """Write the new keys into their cells. `llama_kv_cache::cpy_k`, src/llama-kv-cache.cpp."""
+        n_embd_head, n_head, n_tokens = k_cur.ne[:3]
+        k_cur = ops.view_2d(ctx, k_cur, n_embd_head * n_head, n_tokens, k_cur.nb[2], 0)
+        return ops.set_rows(ctx, self.k[il], k_cur, k_idxs)
+
+    def cpy_v(self, ctx: Context, v_cur: Tensor, v_idxs: Tensor, il: int) -> Tensor:
+        """Write the new values into their cells, transposed element by element. `llama_kv_cache::cpy_v`."""
+        n_embd_head, n_head, n_tokens = v_cur.ne[:3]
+        n_embd, v = n_embd_head * n_head, self.v[il]
+        if not self.v_trans:
+            v_cur = ops.view_2d(ctx, v_cur, n_embd, n_tokens, v_cur.nb[2], 0)
+            return ops.set_rows(ctx, v, v_cur, v_idxs)
+        merge = ops.reshape_2d if v_cur.type.row_size(n_embd) == v_cur.nb[2] else ops.cont_2d
+        v_cur = merge(ctx, v_cur, n_embd, n_tokens)
+        v_view = ops.reshape_2d(ctx, v, 1, v.nelements)
+        v_cur = ops.reshape_2d(ctx, v_cur, 1, v_cur.nelements)
+        return ops.set_rows(ctx, v_view, v_cur, v_idxs)
+
+    def build_input_k_idxs(self, ctx: Context, ubatch: Ubatch) -> Tensor:
+        """`llama_kv_cache::build_input_k_idxs`, src/llama-kv-cache.cpp."""
+        return ctx.new_tensor(I64, (ubatch.n_tokens,)).set_input().set_name("attn_inp_k_idxs")
+
+    def build_input_v_idxs(self, ctx: Context, ubatch: Ubatch) -> Tensor:
+        """`llama_kv_cache::build_input_v_idxs`, src/llama-kv-cache.cpp: one index a token, or one an element."""
+        n = ubatch.n_tokens * (self.v[0].ne[0] if self.v_trans else 1)
+        return ctx.new_tensor(I64, (n,)).set_input().set_name("attn_inp_v_idxs")
+
+    def set_input_k_idxs(self, dst: Tensor, slot: Slot) -> None:
+        dst.set(slot)
+
+    def set_input_v_idxs(self, dst: Tensor, slot: Slot) -> None:
+        """`llama_kv_cache::set_input_v_idxs`, src/llama-kv-cache.cpp."""
+        if self.v_trans:
+            element = np.arange(self.v[0].ne[0], dtype=np.int64) * len(self.cells)
+            dst.set(np.add.outer(np.asarray(slot, np.int64), element))
+        else:
+            dst.set(slot)
+
+    def set_input_kq_mask(self, dst: Tensor, ubatch: Ubatch, causal_attn: bool) -> None:
+        """0 where a token sees a cell, -inf where not. `llama_kv_cache::set_input_kq_mask`, src/llama-kv-cache.cpp."""
+        n_kv = dst.ne[0]
+        seqs = np.fromiter((s[0] for s in ubatch.seq_id), np.intp, ubatch.n_tokens)
+        seen = self.cells.seq[seqs, :n_kv]
+        if causal_attn:
+            seen = seen & (self.cells.pos[None, :n_kv] <= np.asarray(ubatch.pos)[:, None])
+        dst.array()[0, 0] = np.where(seen, np.float32(0), np.float32(-np.inf))
+
+    def written(self, t: Tensor, slot: Slot, il: int, which: str) -> Iterator[KvWritten]:
+        """The events of a computed `set_rows` into this cache: one for each run of neighbouring cells."""
+        cache = (self.k if which == "K" else self.v)[il]
+        n_embd = cache.ne[0]
+        runs = np.split(np.asarray(slot), np.flatnonzero(np.diff(slot) != 1) + 1)
+        for run in runs:
+            nbytes = len(run) * cache.type.row_size(n_embd)
+            n_head = self.hparams.n_head_kv[il]
+            yield KvWritten(self.id, t.id, which, il, int(run[0]), len(run), n_head, nbytes, cache.type.name)

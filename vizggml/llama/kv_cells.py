@@ -1,0 +1,89 @@
+"""The cells of a KV cache: which position and which sequences each holds. The bytes are elsewhere (kv_cache.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+EMPTY = -1
+
+
+class KVCells:
+    """`llama_kv_cells`, src/llama-kv-cells.h.
+
+    `pos[i]` is the position in cell `i`, -1 if it is empty; `seq[s, i]` whether sequence `s` sees it; `shift[i]` how
+    far `pos[i]` was moved since the keys were last turned to match.
+    """
+
+    def __init__(self, n_cells: int, n_seq_max: int) -> None:
+        self.pos: NDArray[np.int32] = np.full(n_cells, EMPTY, np.int32)
+        self.shift: NDArray[np.int32] = np.zeros(n_cells, np.int32)
+        self.seq: NDArray[np.bool_] = np.zeros((n_seq_max, n_cells), np.bool_)
+        self.has_shift = False
+
+    def __len__(self) -> int:
+        return len(self.pos)
+
+    @property
+    def used(self) -> int:
+        """How many cells are not empty."""
+        return int(np.count_nonzero(self.pos != EMPTY))
+
+    @property
+    def used_max_p1(self) -> int:
+        """One past the last cell that is not empty."""
+        used = np.flatnonzero(self.pos != EMPTY)
+        return int(used[-1]) + 1 if used.size else 0
+
+    def is_empty(self, i: int) -> bool:
+        return bool(self.pos[i] == EMPTY)
+
+    def sequences(self, i: int) -> list[int]:
+        """The sequences that see cell `i`."""
+        return [int(s) for s in np.flatnonzero(self.seq[:, i])]
+
+    def in_range(self, p0: int, p1: int) -> list[int]:
+        """The cells with a position from `p0` to below `p1`."""
+        return [int(i) for i in np.flatnonzero((self.pos >= p0) & (self.pos < p1))]
+
+    def seq_pos_min(self, s: int) -> int:
+        """The lowest position of sequence `s`, -1 if it has none."""
+        held = self.pos[self.seq[s]]
+        return int(held.min()) if held.size else -1
+
+    def seq_pos_max(self, s: int) -> int:
+        """The highest position of sequence `s`, -1 if it has none."""
+        held = self.pos[self.seq[s]]
+        return int(held.max()) if held.size else -1
+
+    def set(self, i: int, pos: int, seqs: tuple[int, ...]) -> None:
+        """Fill the empty cell `i`."""
+        self.pos[i] = pos
+        self.seq[list(seqs), i] = True
+
+    def rm(self, i: int) -> None:
+        """Empty cell `i`."""
+        self.pos[i], self.shift[i] = EMPTY, 0
+        self.seq[:, i] = False
+
+    def seq_rm(self, i: int, s: int) -> bool:
+        """Take sequence `s` out of cell `i`; whether the cell is empty now."""
+        self.seq[s, i] = False
+        if self.seq[:, i].any():
+            return False
+        self.rm(i)
+        return True
+
+    def pos_add(self, i: int, delta: int) -> bool:
+        """Move the position in cell `i`; below 0 the cell is emptied: whether it was."""
+        self.pos[i] += delta
+        self.shift[i] += delta
+        self.has_shift = True
+        if self.pos[i] >= 0:
+            return False
+        self.rm(i)
+        return True
+
+    def reset_shift(self) -> None:
+        self.shift[:] = 0
+        self.has_shift = False
