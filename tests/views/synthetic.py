@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vizggml.timeline.columns import Columns, pack
+
 
 @dataclass
 class SyntheticTracks:
@@ -15,9 +17,15 @@ class SyntheticTracks:
     strings: list[str]
     columns: dict[str, NDArray[Any]]
 
-    def open_at(self, track: str, i: int) -> NDArray[Any]:
-        a, b = self.columns[f"t.{track}.a"], self.columns[f"t.{track}.b"]
+    def open_at(self, name: str, i: int) -> NDArray[Any]:
+        a, b = self.columns[f"t.{name}.a"], self.columns[f"t.{name}.b"]
         return np.flatnonzero((a <= i) & (i < b))
+
+    def to_bytes(self) -> bytes:
+        return pack(Columns("tracks", 1, self.meta, self.strings, self.columns))
+
+    def __len__(self) -> int:
+        return int(self.meta["n_events"])
 
 
 @dataclass

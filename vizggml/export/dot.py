@@ -63,4 +63,4 @@ def _label(table: GraphTable, tensor: int) -> str:
 
 
 def _colour(table: GraphTable, tensor: int) -> str:
-    return quoted(palette.LIGHT.families[palette.family(table.tensors.desc[tensor])])
+    return quoted(palette.LIGHT.colour(table.tensors.desc[tensor]))

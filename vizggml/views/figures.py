@@ -13,7 +13,7 @@ import numpy as np
 
 from vizggml.views import labels
 from vizggml.views.memory import Bar, Life, Plan, check_step, memory_at, plan_at, read_plan
-from vizggml.views.palette import Theme, theme_named
+from vizggml.views.palette import FAMILIES, Theme, family, theme_named
 from vizggml.views.tables import Tensors, Tracks
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
     _rectangles(
         axes,
         [(e.first, e.offset, e.last - e.first + 1, e.size) for e in lives],
-        [colours.blocks[e.tensor % len(colours.blocks)] for e in lives],
+        [colours.colour(tensors.desc[e.tensor]) for e in lives],
         colours,
     )
     for life in _largest(plan):
@@ -122,7 +122,7 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
             ha="center",
             va="center",
             fontsize=FONT_SIZE - 1.5,
-            color=colours.ink,
+            color=colours.on_block,
             clip_on=True,
         )
     axes.set_xlim(0, plan.n_positions)
@@ -130,6 +130,7 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
     axes.axhline(plan.peak, color=colours.peak, linewidth=1, linestyle=(0, (4, 3)))
     axes.axvline(plan.peak_at + 0.5, color=colours.peak, linewidth=0.8, linestyle=(0, (4, 3)))
     _note_peak(axes, plan, tensors, colours)
+    _legend(axes, {family(tensors.desc[e.tensor]) for e in lives}, colours)
     ticks = labels.size_ticks(plan.peak)
     axes.set_yticks(ticks, [labels.size(v) for v in ticks])
     axes.xaxis.set_major_locator(MaxNLocator(9, integer=True))
@@ -171,13 +172,29 @@ def _note_peak(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None
     )
 
 
+def _legend(axes: Axes, shown: set[str], colours: Theme) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [Patch(color=colours.families[i], label=name) for i, name in enumerate(FAMILIES) if name in shown]
+    axes.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(1.0, 0.0),
+        frameon=False,
+        fontsize=FONT_SIZE - 1,
+        labelcolor=colours.soft,
+        handlelength=1,
+        handleheight=1,
+    )
+
+
 def _bars(axes: Axes, bars: list[Bar], tensors: Tensors, colours: Theme) -> None:
     end = max((b.offset + b.size for bar in bars for b in bar.blocks), default=1)
     corners, fill = [], []
     for r, bar in enumerate(bars):
         for b in bar.blocks:
             corners.append((float(b.offset), r + 0.12, float(b.size), 0.76))
-            fill.append(colours.free if b.owner < 0 else colours.blocks[b.owner % len(colours.blocks)])
+            fill.append(colours.free if b.owner < 0 else colours.colour(tensors.desc[b.owner]))
             if b.size > end * 0.045:
                 name = "free" if b.owner < 0 else labels.visible(tensors.name[b.owner])
                 room = max(5, int(b.size / end * 120))
@@ -188,7 +205,7 @@ def _bars(axes: Axes, bars: list[Bar], tensors: Tensors, colours: Theme) -> None
                     ha="center",
                     va="center",
                     fontsize=FONT_SIZE - 1,
-                    color=colours.soft if b.owner < 0 else colours.ink,
+                    color=colours.soft if b.owner < 0 else colours.on_block,
                 )
     if corners:
         _rectangles(axes, corners, fill, colours)

@@ -9,10 +9,20 @@ from dataclasses import dataclass
 
 from vizggml.errors import VizggmlError
 
+FAMILIES = (
+    "matrix product",
+    "norm, soft max",
+    "element by element",
+    "position",
+    "rows, copies",
+    "view (nothing computed)",
+    "leaf: weight, input, cache",
+)
+
 
 @dataclass(frozen=True)
 class Theme:
-    """Page, ink and lines of one theme; `families` colour the operations, `blocks` neighbouring tensors in memory."""
+    """Page, ink and lines of one theme; `families` colours the operations, in FAMILIES' order."""
 
     page: str
     panel: str
@@ -23,65 +33,53 @@ class Theme:
     edge: str
     free: str
     peak: str
-    families: dict[str, str]
-    blocks: tuple[str, ...]
+    on_block: str
+    families: tuple[str, ...]
+
+    def colour(self, op: str) -> str:
+        return self.families[FAMILIES.index(family(op))]
 
 
 LIGHT = Theme(
     page="#ffffff",
-    panel="#f6f7f9",
+    panel="#f7f8fa",
     box="#ffffff",
-    ink="#1c2330",
-    soft="#5a6475",
+    ink="#1b2330",
+    soft="#596476",
     line="#d3d8e0",
     edge="#98a2b3",
-    free="#eceff3",
+    free="#eef1f4",
     peak="#c2410c",
-    families={
-        "matrix product": "#0072b2",
-        "norm, soft max": "#cc79a7",
-        "element by element": "#009e73",
-        "position": "#d55e00",
-        "rows, copies": "#e69f00",
-        "view (nothing computed)": "#aab2bf",
-        "leaf: weight, input, cache": "#5b6475",
-    },
-    blocks=("#4c8fc4", "#e0a43b", "#3fa98a", "#c985ae", "#7f8ea6", "#d6804a"),
+    on_block="#0f1520",
+    families=("#3f8fc7", "#c27ba8", "#2f9f80", "#d98a5b", "#d9a12b", "#aab2bf", "#76808f"),
 )
 
 DARK = Theme(
-    page="#11151c",
+    page="#12161d",
     panel="#181d26",
     box="#1f2530",
-    ink="#e7ebf2",
-    soft="#9aa5b6",
+    ink="#e6eaf1",
+    soft="#a0abbb",
     line="#343c4a",
     edge="#67738a",
     free="#232a35",
-    peak="#ff9d5c",
-    families={
-        "matrix product": "#56b4e9",
-        "norm, soft max": "#e59ac4",
-        "element by element": "#3ecfa3",
-        "position": "#f0803c",
-        "rows, copies": "#f0b93a",
-        "view (nothing computed)": "#6b7688",
-        "leaf: weight, input, cache": "#aeb8c8",
-    },
-    blocks=("#4790c9", "#c98f2c", "#2f9c7c", "#b8709c", "#71819b", "#c46f3a"),
+    peak="#ff8f57",
+    on_block="#0f1520",
+    families=("#4a9fd6", "#c886b0", "#35ab8a", "#dc8f5f", "#d3a23a", "#667184", "#8b96a8"),
 )
 
 THEMES = {"light": LIGHT, "dark": DARK}
 
-_FAMILIES = {
-    "matrix product": "MUL_MAT MUL_MAT_ID OUT_PROD FLASH_ATTN_EXT CONV_2D IM2COL",
-    "norm, soft max": "RMS_NORM NORM GROUP_NORM L2_NORM SOFT_MAX SOFT_MAX_BACK SUM SUM_ROWS MEAN ARGMAX ARGSORT",
-    "position": "ROPE ROPE_BACK TIMESTEP_EMBEDDING DIAG_MASK_INF",
-    "rows, copies": "GET_ROWS SET_ROWS CPY CONT DUP CONCAT REPEAT PAD SET",
-    "view (nothing computed)": "VIEW RESHAPE PERMUTE TRANSPOSE",
-    "leaf: weight, input, cache": "NONE",
-}
-_FAMILY_OF = {op: family for family, ops in _FAMILIES.items() for op in ops.split()}
+_OPS = (
+    "MUL_MAT MUL_MAT_ID OUT_PROD FLASH_ATTN_EXT CONV_2D IM2COL",
+    "RMS_NORM NORM GROUP_NORM L2_NORM SOFT_MAX SOFT_MAX_BACK SUM SUM_ROWS MEAN ARGMAX ARGSORT",
+    "",
+    "ROPE ROPE_BACK TIMESTEP_EMBEDDING DIAG_MASK_INF",
+    "GET_ROWS SET_ROWS CPY CONT DUP CONCAT REPEAT PAD SET",
+    "VIEW RESHAPE PERMUTE TRANSPOSE",
+    "NONE",
+)
+_FAMILY_OF = {op: FAMILIES[i] for i, ops in enumerate(_OPS) for op in ops.split()}
 
 
 def theme_named(name: str) -> Theme:
@@ -97,4 +95,4 @@ def family(op: str) -> str:
 
 def family_class(name: str) -> str:
     """The family as a CSS class."""
-    return "f-" + name.split(",")[0].split(":")[0].split(" ")[0]
+    return f"f{FAMILIES.index(name)}"

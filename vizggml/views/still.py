@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from vizggml.views import labels
 from vizggml.views.graph_layout import graph_layout
 from vizggml.views.memory import Bar, Life, Plan, check_step, memory_at, plan_at, read_plan
-from vizggml.views.svg import Svg, check_theme, document, draw_graph, text_of
+from vizggml.views.palette import FAMILIES, family, family_class
+from vizggml.views.svg import Svg, check_theme, document, draw_graph, legend_of, text_of
 from vizggml.views.tables import Tensors, Tracks, graph_ids, read_graph
 
 WIDTH = 920
@@ -18,7 +19,6 @@ MARGIN = 16
 TIMELINE_HEIGHT = 220
 BAR_HEIGHT = 40
 GRAPH_HEIGHT = 620
-N_BLOCK_COLOURS = 6
 NAMED_AT_PEAK = 5
 
 
@@ -42,7 +42,8 @@ def still(tracks: Tracks, step: int | None = None, *, theme: str = "auto", capti
     graph = _graph_at(tracks, step)
     if graph >= 0:
         y = _add(body, _graph(tracks, tensors, graph, step), y)
-    return document(WIDTH, y, body, theme=theme, title=f"{title}. {caption}".strip())
+    body.append(f'<g transform="translate({MARGIN},{y:g})">{legend_of(FAMILIES)[0]}</g>')
+    return document(WIDTH, y + 26, body, theme=theme, title=f"{title}. {caption}".strip())
 
 
 def _add(body: list[str], pane: tuple[list[str], float], y: float) -> float:
@@ -96,12 +97,14 @@ def draw_timeline(
         h = max(0.6, life.size * y_of)
         y = top + up - life.offset * y_of - h
         out.append(
-            f'<rect class="b{life.tensor % N_BLOCK_COLOURS} cut" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" '
+            f'<rect class="{family_of(tensors, life.tensor)} cut" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" '
             f'height="{h:.1f}">{_life_title(life, tensors) if w * h > 12 else ""}</rect>'
         )
         if w > 60 and h > 13:
             name = labels.short(labels.visible(tensors.name[life.tensor]), int(w / 6.8))
-            out.append(f'<text class="small mid" x="{x + w / 2:.1f}" y="{y + h / 2 + 3.5:.1f}">{text_of(name)}</text>')
+            out.append(
+                f'<text class="small mid on" x="{x + w / 2:.1f}" y="{y + h / 2 + 3.5:.1f}">{text_of(name)}</text>'
+            )
     x_peak = left + (plan.peak_at + 0.5) * x_of
     out.append(f'<path class="axis" d="M{left} {top}V{top + up}H{left + across}"/>')
     out.append(
@@ -112,6 +115,11 @@ def draw_timeline(
         f'<text class="small peak" x="{left + 4}" y="{top - 4}">{text_of(peak_words(plan, tensors, 110))}</text>'
     )
     return out, height
+
+
+def family_of(tensors: Tensors, tensor: int) -> str:
+    """The CSS class that colours a tensor's memory as its operation is coloured in the graph."""
+    return family_class(family(tensors.desc[tensor]))
 
 
 def _life_title(life: Life, tensors: Tensors) -> str:
@@ -161,14 +169,14 @@ def draw_map(bars: Sequence[Bar], tensors: Tensors, width: float) -> tuple[list[
             x, w = b.offset / size * width, max(0.5, b.size / size * width)
             name = "free" if b.owner < 0 else labels.visible(tensors.name[b.owner])
             title = f"<title>{text_of(f'{name}: {labels.size(b.size)} at {b.offset}')}</title>" if w > 2 else ""
-            colour = "free" if b.owner < 0 else f"b{b.owner % N_BLOCK_COLOURS} cut"
+            colour = "free" if b.owner < 0 else f"{family_of(tensors, b.owner)} cut"
             out.append(
                 f'<rect class="{colour}" x="{x:.1f}" y="{y:g}" width="{w:.1f}" height="{BAR_HEIGHT}">{title}</rect>'
             )
             if w > 34:
-                middle = x + w / 2
+                ink = f'<text class="small mid{"" if b.owner < 0 else " on"}" x="{x + w / 2:.1f}"'
                 shown = text_of(labels.short(name, max(4, int(w / 6.6))))
-                out.append(f'<text class="small mid" x="{middle:.1f}" y="{y + 17:g}">{shown}</text>')
-                out.append(f'<text class="small mid" x="{middle:.1f}" y="{y + 31:g}">{labels.size(b.size)}</text>')
+                out.append(f'{ink} y="{y + 17:g}">{shown}</text>')
+                out.append(f'{ink} y="{y + 31:g}">{labels.size(b.size)}</text>')
         y += BAR_HEIGHT + 10
     return out, y - 10

@@ -42,7 +42,7 @@ def graph_svg(
     the one that is computing is ringed.
     """
     drawn = graph_layout(table, folded=folded)
-    families = sorted({family(table.tensors.desc[t]) for t in drawn["nodes"]["tensor"]}, key=_family_order)
+    families = sorted({family(table.tensors.desc[t]) for t in drawn["nodes"]["tensor"]}, key=palette.FAMILIES.index)
     legend, legend_width = legend_of(families)
     width = max(drawn["width"], legend_width + 32, 360)
     height = TITLE_HEIGHT + drawn["height"] + LEGEND_HEIGHT
@@ -93,15 +93,14 @@ _FONTS = (
 
 
 def _colours(t: Theme) -> str:
-    families = "".join(f".{family_class(name)}{{fill:{colour};stroke:{colour}}}" for name, colour in t.families.items())
-    blocks = "".join(f".b{i}{{fill:{colour}}}" for i, colour in enumerate(t.blocks))
+    families = "".join(f".f{i}{{fill:{colour}}}" for i, colour in enumerate(t.families))
     return (
         f".page{{fill:{t.page}}}.section{{fill:{t.panel};stroke:{t.line}}}.box{{fill:{t.box};stroke:{t.edge}}}"
         f".leaf{{fill:{t.panel};stroke:{t.edge};stroke-dasharray:3 2}}text{{fill:{t.ink}}}"
-        f".note,.soft{{fill:{t.soft}}}.edge{{stroke:{t.edge}}}.tip{{fill:{t.edge}}}{families}{blocks}"
+        f".note,.soft{{fill:{t.soft}}}.edge{{stroke:{t.edge}}}.tip{{fill:{t.edge}}}{families}"
         f".free{{fill:{t.free};stroke:{t.line}}}.cut{{stroke:{t.page};stroke-width:.6}}.axis{{stroke:{t.line};fill:none}}"
         f".peak{{stroke:{t.peak};fill:none}}text.peak{{fill:{t.peak};stroke:none}}.ring{{fill:none;stroke:{t.peak};stroke-width:3}}"
-        ".unseen{opacity:.38}"
+        f"text.on{{fill:{t.on_block}}}.unseen{{opacity:.38}}"
     )
 
 
@@ -133,7 +132,7 @@ def _box(table: GraphTable, tensor: int, at: tuple[float, float, float, float], 
         f"<g{' class=' + chr(34) + 'unseen' + chr(34) if pale else ''}>"
         f"<title>{text_of(tooltip(table, tensor))}</title>"
         f'<rect class="{"box" if node else "leaf"}" x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="5"/>'
-        f'<rect class="{family_class(family(op))}" stroke="none" x="{x:g}" y="{y + 4:g}" width="4" height="{h - 8:g}"/>'
+        f'<rect class="{family_class(family(op))}" x="{x:g}" y="{y + 4:g}" width="4" height="{h - 8:g}"/>'
         f'<text class="name" x="{x + 10:g}" y="{y + 14:g}">{escape(name)}</text>'
         f'<text class="note" x="{x + 10:g}" y="{y + 27:g}">{escape(note)}</text>'
         f"{ring if state == COMPUTING else ''}</g>"
@@ -174,14 +173,10 @@ def legend_of(families: Iterable[str]) -> tuple[str, float]:
     """Swatches and words of the families in one row, and its width."""
     out, x = [], 0.0
     for name in families:
-        out.append(f'<rect class="{family_class(name)}" stroke="none" x="{x:g}" y="2" width="10" height="10" rx="2"/>')
+        out.append(f'<rect class="{family_class(name)}" x="{x:g}" y="2" width="10" height="10" rx="2"/>')
         out.append(f'<text class="word soft" x="{x + 15:g}" y="11">{escape(name)}</text>')
         x += LEGEND_ENTRY + len(name) * 6.2
     return "".join(out), x
-
-
-def _family_order(name: str) -> int:
-    return list(palette.LIGHT.families).index(name)
 
 
 def check_theme(theme: str) -> None:

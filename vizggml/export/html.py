@@ -1,0 +1,99 @@
+"""A trace as one HTML file: player, tracks and layout inside, nothing fetched, equal bytes for equal traces.
+
+The page's content security policy lets one script run, the page's own, named by its hash, and refuses everything from
+elsewhere; what the trace holds travels as compressed base64, so that no name in it is ever read as markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+import vizggml
+from vizggml.export.tables import Drawable, tracks_of
+from vizggml.views.graph_layout import layout
+from vizggml.views.memory import check_step
+from vizggml.views.player import player_module
+from vizggml.views.still import still
+
+
+def html(source: Drawable, *, step: int = 0, panes: Iterable[str] | None = None, title: str | None = None) -> str:
+    """The page of a trace (or of its tracks), opened at `step`; `#step=N` in its address takes it elsewhere.
+
+    VizggmlError for a step outside the trace.
+    """
+    tracks = tracks_of(source)
+    step = check_step(tracks, step)
+    options: dict[str, object] = {"step": step}
+    if panes is not None:
+        options["panes"] = [panes] if isinstance(panes, str) else list(panes)
+    script = script_of(options)
+    drawing = json.dumps(layout(tracks), separators=(",", ":"), ensure_ascii=False)
+    picture = still(tracks, step or None)
+    named = title or _title(str(tracks.meta.get("model", "")))
+    return _template().render(
+        title=named,
+        alt=f"{named}: one step, as memory timeline, memory map and graph",
+        version=vizggml.__version__,
+        script=Markup(script),
+        script_hash=Markup(_hash(script)),
+        layout=Markup(packed(drawing.encode("utf-8", "replace"))),
+        tracks=Markup(packed(tracks.to_bytes())),
+        still=Markup(base64.b64encode(picture.encode("utf-8", "replace")).decode("ascii")),
+    )
+
+
+def to_html(
+    source: Drawable,
+    path: str | os.PathLike[str],
+    *,
+    step: int = 0,
+    panes: Iterable[str] | None = None,
+    title: str | None = None,
+) -> None:
+    """Write the page of a trace."""
+    page = html(source, step=step, panes=panes, title=title)
+    Path(path).write_bytes(page.encode("utf-8", "replace"))
+
+
+def packed(data: bytes) -> str:
+    """zlib, then base64: what the page's DecompressionStream("deflate") opens."""
+    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+
+
+def script_of(options: dict[str, object]) -> str:
+    """The page's one script: the player, the options, the start."""
+    boot = resources.files("vizggml").joinpath("export", "boot.js").read_text("utf-8")
+    chosen = json.dumps(options, sort_keys=True)
+    return safe_script(f"\n{player_module()}\nconst OPTIONS = {chosen};\n{boot}")
+
+
+def safe_script(source: str) -> str:
+    """`source` with no end of script and no HTML comment in it for a parser to find; the JavaScript is the same."""
+    source = source.replace("\r\n", "\n").replace("<!--", "\\x3c!--")
+    return re.sub(r"</(script)", r"<\\/\1", source, flags=re.IGNORECASE)
+
+
+def _hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+
+
+def _title(model: str) -> str:
+    return f"{model}: a run, step by step" if model else "A run, step by step"
+
+
+@lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    text = resources.files("vizggml").joinpath("export", "page.html.j2").read_text("utf-8")
+    return jinja2.Environment(autoescape=True, keep_trailing_newline=True).from_string(text)

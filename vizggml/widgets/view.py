@@ -1,0 +1,106 @@
+"""`view(trace)`: the player in a notebook. A thin shell around the one front end; the trace travels once, as bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from vizggml.errors import VizggmlError
+from vizggml.timeline.trace import Trace
+from vizggml.views.graph_layout import layout
+from vizggml.views.memory import check_step
+from vizggml.views.player import player_module
+from vizggml.views.still import still
+
+if TYPE_CHECKING:
+    from vizggml.views.tables import Tracks
+
+PANES = ("graph", "map", "timeline", "events", "tokens", "tables")
+HEIGHT = 640
+
+
+def _esm() -> str:
+    return player_module() + "\n" + resources.files("vizggml").joinpath("widgets", "glue.js").read_text("utf-8")
+
+
+class Player(anywidget.AnyWidget):
+    """The player on one trace.
+
+    `step` and `selected` (a tensor's id, -1 for none) follow what the person does, and may be set. `panes` names the
+    panes that are open, None for all. Where no widget can run, a still picture of the step stands in its place.
+    """
+
+    _esm = _esm()
+    tracks = traitlets.Bytes(b"").tag(sync=True)
+    graph_layout = traitlets.Unicode('{"graphs":[]}').tag(sync=True)
+    step = traitlets.Int(0).tag(sync=True)
+    selected = traitlets.Int(-1).tag(sync=True)
+    panes = traitlets.List(traitlets.Unicode(), allow_none=True, default_value=None).tag(sync=True)
+    height = traitlets.Unicode(f"{HEIGHT}px").tag(sync=True)
+    theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
+
+    def __init__(self, tracks: Tracks | None = None, **traits: Any) -> None:
+        self._shown = tracks
+        super().__init__(**traits | ({} if tracks is None else sent(tracks)))
+
+    def show(self, tracks: Tracks, step: int = 0) -> None:
+        """Put another trace on the player."""
+        self._shown = tracks
+        with self.hold_sync():
+            self.selected = -1
+            self.step = step
+            for name, value in sent(tracks).items():
+                setattr(self, name, value)
+
+    def still(self, step: int | None = None) -> str:
+        """The picture of `step` (None: where the player is, or the end if it stands at the beginning), as SVG."""
+        if self._shown is None:
+            raise VizggmlError("player: there is no trace on it yet")
+        return still(self._shown, self.step or None if step is None else step)
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        bundle = super()._repr_mimebundle_(**options)
+        if bundle is None or self._shown is None:
+            return None if bundle is None else (bundle[0], bundle[1])
+        words = f"vizggml player: {len(self._shown)} steps"
+        return bundle[0] | {"image/svg+xml": str(self.still()), "text/plain": words}, bundle[1]
+
+
+def sent(tracks: Tracks) -> dict[str, Any]:
+    """The traits that carry a trace to the page."""
+    drawing = json.dumps(layout(tracks), separators=(",", ":"))
+    return {"graph_layout": drawing, "tracks": tracks.to_bytes()}
+
+
+def check_panes(panes: Iterable[str] | None) -> list[str] | None:
+    """The panes asked for. VizggmlError for one that there is not."""
+    if panes is None:
+        return None
+    wanted = [panes] if isinstance(panes, str) else list(panes)
+    for pane in wanted:
+        if pane not in PANES:
+            raise VizggmlError(f"pane {pane!r}: there are {', '.join(PANES)}")
+    return wanted
+
+
+def view(
+    trace: Trace | Tracks,
+    panes: Iterable[str] | None = None,
+    step: int = 0,
+    *,
+    height: int | str = HEIGHT,
+    theme: str = "auto",
+) -> Player:
+    """The player on `trace`, at `step`, with the panes named (None: all).
+
+    `height` is pixels, or a CSS length. VizggmlError for a step outside the trace or an unknown pane.
+    """
+    tracks: Tracks = trace.tracks() if isinstance(trace, Trace) else trace
+    step = check_step(tracks, step)
+    tall = f"{height}px" if isinstance(height, int) else height
+    return Player(tracks, panes=check_panes(panes), step=step, height=tall, theme=theme)
