@@ -49,8 +49,7 @@ def dup_tensor(ctx: Context, a: Tensor) -> Tensor:
 def view_tensor(ctx: Context, a: Tensor) -> Tensor:
     """A tensor over the same bytes, with the same shape and strides. `ggml_view_tensor`, ggml/src/ggml.c."""
     t = ctx.new_view(a, a.ne).set_name(f"{a.name} (view)")
-    t.nb = a.nb
-    return t
+    return t if t.nb == a.nb else set_strides(t, a, "view", a.ne, a.nb)
 
 
 def result_tensor(ctx: Context, a: Tensor, in_place: bool) -> Tensor:
