@@ -83,8 +83,24 @@ class Builder:
             "graph.leaf": np.array(leafs, i4),
             "graph.created": np.zeros(1, i4),
         }
-        meta = {"n_events": 0, "kinds": [], "tracks": {}, "reference": {"commit": "0c1e570", "version": "0.25.3"}}
-        return SyntheticTracks(meta, self.strings, columns)
+        meta: dict[str, Any] = {
+            "n_events": 1,
+            "kinds": [],
+            "tracks": {},
+            "reference": {"commit": "0c1e570", "version": "0.25.3"},
+        }
+        tracks = SyntheticTracks(meta, self.strings, columns)
+        for track, fields in TRACKS.items():
+            _hold(tracks, track, [], tuple(fields.split()))
+        return tracks
+
+
+TRACKS = {
+    "block": "allocator chunk offset size owner",
+    "chunk": "allocator chunk size",
+    "node": "tensor status",
+    "life": "plan tensor chunk offset size first last reuses freed_by",
+}
 
 
 def lesson() -> SyntheticTracks:
@@ -102,7 +118,9 @@ def llama(n_layers: int = 30, n_tokens: int = 32, n_embd: int = 576) -> Syntheti
     """A graph of the size and kind that llama.cpp builds without flash attention: 36 nodes a layer, 6 around them."""
     b = Builder()
     E = (n_embd, n_tokens)
-    ids, pos, mask, out_ids = (b.leaf(n, (n_tokens,), type="I32") for n in ("inp_tokens", "inp_pos", "mask", "inp_out_ids"))
+    ids, pos, mask, out_ids = (
+        b.leaf(n, (n_tokens,), type="I32") for n in ("inp_tokens", "inp_pos", "mask", "inp_out_ids")
+    )
     cur = b.node("GET_ROWS", "inp_embd", b.leaf("token_embd.weight", (n_embd, 49152), type="Q4_1"), ids, ne=E)
     for il in range(n_layers):
         cur = _llama_layer(b, cur, il, pos, mask, out_ids if il == n_layers - 1 else -1, E)
@@ -138,3 +156,73 @@ def _llama_layer(b: Builder, inp: int, il: int, pos: int, mask: int, out_ids: in
     gate, up = n("MUL_MAT", "ffn_gate", w("ffn_gate"), normed), n("MUL_MAT", "ffn_up", w("ffn_up"), normed)
     out = n("MUL_MAT", "ffn_out", w("ffn_down"), n("SWIGLU", "ffn_swiglu", gate, up))
     return n("ADD", "l_out", out, ffn_inp)
+
+
+HOSTILE = (
+    "<script>window.stranger=1</script>",
+    '"><img src=x onerror="window.stranger=1">',
+    "]]><svg onload='window.stranger=1'>",
+    "</script><script>window.stranger=1</script>",
+    "line\nbreak\r\x00\x1b[31m",
+    "right\u202eto left\u2066\u200f",
+    'quote" backslash\\ \\N \\" } ; subgraph x {',
+    "&lt;b&gt; &#x3c;script&#x3e; ${1+1} {{7*7}} $x^2$",
+)
+
+
+def hostile() -> SyntheticTracks:
+    """A graph whose tensors are called what a stranger who means harm would call them."""
+    b = Builder()
+    cur = b.leaf("x")
+    for i, name in enumerate(HOSTILE):
+        cur = b.node("ADD", name, cur, b.leaf(name + str(i)))
+    return b.tracks()
+
+
+ENDLESS = -1.0
+
+
+def teaching() -> SyntheticTracks:
+    """relu(W x + b) with its teaching trace: three places of 8 bytes at 0, 8, 0, a peak of 16, in eight events.
+
+    Tensors: W 0, x 1, wx 2, b 3, wx+b 4, out 5. Event 0 finds all free, 1 places wx, 2 places wx+b, 3 frees wx,
+    4 places out in its stead, 5 frees wx+b, 6 and 7 do nothing.
+    """
+    tracks = lesson()
+    n = 8
+    free = -1
+    blocks = [
+        # a, b, offset, size, owner
+        (0, 1, 0, ENDLESS, -1),
+        (1, 2, 8, ENDLESS, free),
+        (1, 3, 0, 8, 2),
+        (2, n, 16, ENDLESS, free),
+        (2, 5, 8, 8, 4),
+        (3, 4, 0, 8, free),
+        (4, n, 0, 8, 5),
+        (5, n, 8, 8, free),
+    ]  # fmt: skip
+    chunks = [(0, 1, 0), (1, 2, 8), (2, n, 16)]
+    lives = [(2, 0, 0, 1), (4, 8, 1, 2), (5, 0, 2, 2)]
+    nodes = [(0, 6, 2, 3), (6, 7, 2, 5), (6, n, 4, 4)]
+    _hold(tracks, "block", blocks, ("offset", "size", "owner"), allocator=0, chunk=0)
+    _hold(tracks, "chunk", chunks, ("size",), allocator=0, chunk=0)
+    _hold(tracks, "node", nodes, ("tensor", "status"))
+    rows = [(5, n, tensor, offset, first, last) for tensor, offset, first, last in lives]
+    _hold(tracks, "life", rows, ("tensor", "offset", "first", "last"), plan=0, chunk=0, size=8, reuses=-1, freed_by=-1)
+    tracks.meta["n_events"] = n
+    tracks.columns["ev.kind"] = np.zeros(n, np.uint8)
+    return tracks
+
+
+def _hold(tracks: SyntheticTracks, track: str, rows: list[Any], fields: tuple[str, ...], **same: int) -> None:
+    """Write an interval track from rows of (a, b, *fields) and the columns that are the same in every row."""
+    table = np.array(sorted(rows), float).reshape(len(rows), 2 + len(fields))
+    for i, name in enumerate(("a", "b", *fields)):
+        whole = name not in ("offset", "size")
+        tracks.columns[f"t.{track}.{name}"] = table[:, i].astype(np.int32 if whole else float)
+    for name, value in same.items():
+        tracks.columns[f"t.{track}.{name}"] = np.full(len(rows), value, float if name == "size" else np.int32)
+    tracks.columns[f"t.{track}.ck"] = np.array([0, len(rows)], np.uint32)
+    tracks.columns[f"t.{track}.ckrow"] = np.arange(len(rows), dtype=np.int32)
+    tracks.meta["tracks"][track] = {"stride": 1 << 20}

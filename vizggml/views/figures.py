@@ -34,13 +34,19 @@ class Picture:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write .png, .svg or .pdf; the same figure gives the same bytes."""
-        suffix = os.fspath(path).rsplit(".", 1)[-1].lower()
-        self.figure.savefig(path, dpi=DPI, metadata=_undated(suffix), facecolor=self.figure.get_facecolor())
+        self._save(path, os.fspath(path).rsplit(".", 1)[-1].lower())
 
     def _repr_png_(self) -> bytes:
         out = io.BytesIO()
-        self.figure.savefig(out, format="png", dpi=DPI, metadata=_undated("png"), facecolor=self.figure.get_facecolor())
+        self._save(out, "png")
         return out.getvalue()
+
+    def _save(self, to: str | os.PathLike[str] | io.BytesIO, format: str) -> None:
+        from matplotlib import rc_context
+
+        page = self.figure.get_facecolor()
+        with rc_context({"svg.hashsalt": "vizggml"}):
+            self.figure.savefig(to, format=format, dpi=DPI, metadata=_undated(format), facecolor=page)
 
 
 def _undated(suffix: str) -> dict[str, None]:
