@@ -27,8 +27,8 @@ EMPTY_OPS = frozenset(("NONE", "RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE"))
 """`ggml_op_is_empty`, ggml/src/ggml-impl.h: they say where bytes are and compute nothing."""
 
 MIN_PARALLEL_WORK = 256 * 1024
-"""Multiply-adds (or elements written, for other ops) below which a node stays on one thread: to wake a thread from Python
-takes as long as to compute them."""
+"""Multiply-adds (or elements written, for other ops) below which a node stays on one thread: to wake a thread
+from Python takes as long as to compute them."""
 
 
 @dataclass(slots=True, eq=False)

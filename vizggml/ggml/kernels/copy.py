@@ -44,6 +44,8 @@ def forward_dup(params: ComputeParams, dst: Tensor) -> None:
     rows = thread_rows(params, dst.ne)
     out = dst.array()
     values = src0.array()
+    if not out[rows].size:
+        return
     if src0.ne == dst.ne:
         out[rows] = converted(dst, values[rows])
         return

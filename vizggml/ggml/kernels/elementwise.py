@@ -83,6 +83,8 @@ def forward_add(params: ComputeParams, dst: Tensor) -> None:
         raise no_kernel(dst)
     rows = thread_rows(params, dst.ne)
     blocks = src0.array()[rows]
+    if not blocks.size:
+        return
     sums = decode(src0.type, blocks) + src1.array()[rows]
     dst.array()[rows] = from_float(dst.type, sums)
 

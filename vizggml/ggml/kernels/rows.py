@@ -17,7 +17,7 @@ from vizggml.ggml.tensor import Tensor
 
 def check_indices(dst: Tensor, indices: NDArray[Any], n_rows: int) -> None:
     """VizggmlError if an index is not one of `n_rows` rows (ggml aborts)."""
-    if indices.size and (indices.min() < 0 or indices.max() >= n_rows):
+    if indices.min() < 0 or indices.max() >= n_rows:
         bad = indices[(indices < 0) | (indices >= n_rows)].flat[0]
         raise VizggmlError(f"node {dst.name!r}: {dst.op} of row {bad}, the tensor has {n_rows}")
 
@@ -31,6 +31,8 @@ def forward_get_rows(params: ComputeParams, dst: Tensor) -> None:
         raise no_kernel(dst)
     share = thread_range(params, src1.ne[0])
     indices = src1.array()[0, :, :, share]
+    if not indices.size:
+        return
     check_indices(dst, indices, src0.ne[1])
     i12, i11 = np.ogrid[: src1.ne[2], : src1.ne[1]]
     found = src0.array()[i12[..., None], i11[..., None], indices]
@@ -51,6 +53,8 @@ def forward_set_rows(params: ComputeParams, dst: Tensor) -> None:
         raise no_kernel(dst)
     share = thread_range(params, src0.ne[1])
     indices = src1.array()[0, :, :, share]
+    if not indices.size:
+        return
     check_indices(dst, indices, dst.ne[1])
     values = src0.array()[:, :, share]
     i3, i2 = np.ogrid[: src0.ne[3], : src0.ne[2]]
