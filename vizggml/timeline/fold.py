@@ -1,0 +1,158 @@
+"""The one fold: a trace's events, once, into tracks.
+
+Each group of tracks has a folder with a handler for every kind of event that it answers to. A handler is called with
+the event's number, its node and its fields. A trace that has grown is folded on from where the last fold stopped: rows
+that were open then are open still.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vizggml.events import KINDS
+from vizggml.timeline.columns import DTYPES, Column
+from vizggml.timeline.fold_graph import GraphFold, Handler
+from vizggml.timeline.fold_memory import ENDLESS_FROM, MemoryFold
+from vizggml.timeline.fold_run import RunFold
+from vizggml.timeline.schema import KIND_INDEX, KIND_NAMES, WIDTHS, columns_of, fields_of
+from vizggml.timeline.sentences import SENTENCES
+from vizggml.timeline.track import Track
+from vizggml.timeline.tracks import Tracks
+
+if TYPE_CHECKING:
+    from vizggml.timeline.trace import Trace
+
+
+class Fold:
+    """The state of folding one trace. `tracks()` folds what is new and answers all of it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.n_folded = 0
+        self.graph = GraphFold(trace.string)
+        self.memory = MemoryFold(trace.string, self.graph)
+        self.run = RunFold(trace.string)
+        self._rows_folded = [0] * len(KINDS)
+
+    @property
+    def _tracks(self) -> tuple[Track, ...]:
+        return (*self.graph.tracks, *self.memory.tracks, *self.run.tracks)
+
+    def tracks(self) -> Tracks:
+        n = len(self.trace)
+        self._fold_to(n)
+        columns = event_columns(self.trace, n)
+        columns |= self.graph.tensors.columns(self.trace.strings, self.memory.external)
+        columns |= self.graph.graphs.columns()
+        strides: dict[str, dict[str, int]] = {}
+        for track in self._tracks:
+            finished, stride = track.finished(n)
+            columns |= {f"t.{track.name}.{name}": column for name, column in finished.items()}
+            strides[track.name] = {"stride": stride}
+        columns |= value_columns(self.trace)
+        return Tracks(self._meta(n, strides), list(self.trace.strings), columns)
+
+    def _meta(self, n: int, strides: dict[str, dict[str, int]]) -> dict[str, Any]:
+        meta = {key: self.trace.meta.get(key) for key in ("reference", "model", "params")}
+        kinds = [
+            {
+                "name": kind.__name__,
+                "area": kind.AREA,
+                "ggml": kind.GGML,
+                "ours": kind.OURS,
+                "sentence": SENTENCES[kind.__name__],
+                "fields": [[field.name, field.ftype] for field in fields_of(kind)],
+            }
+            for kind in KINDS
+        ]
+        return {"n_events": n, **meta, "kinds": kinds, "tracks": strides}
+
+    def _fold_to(self, n: int) -> None:
+        start = self.n_folded
+        if start == n:
+            return
+        kinds = self.trace.column("ev.kind", start)[: n - start]
+        nodes = self.trace.column("ev.node", start)[: n - start]
+        counts = np.bincount(kinds, minlength=len(KINDS)).tolist()
+        rows = {
+            name: self.trace.rows(name, first)
+            for name, first, count in zip(KIND_NAMES, self._rows_folded, counts, strict=True)
+            if count
+        }
+        self._make_room(rows, nodes)
+        for folder in (self.graph, self.memory, self.run):
+            dispatch(folder.handlers(), kinds, nodes, rows, start)
+        self._rows_folded = [a + b for a, b in zip(self._rows_folded, counts, strict=True)]
+        self.n_folded = n
+
+    def _make_room(self, rows: dict[str, list[list[Any]]], nodes: Column) -> None:
+        """Tables as long as the largest id that the new events hold."""
+        largest = {"tensor": int(nodes.max(initial=-1)), "graph": -1}
+        for name, columns in rows.items():
+            for field, values in zip(fields_of(KINDS[KIND_INDEX[name]]), columns, strict=True):
+                if field.item in largest and values:
+                    flat = (v for row in values for v in row) if field.is_list else values
+                    largest[field.item] = max(largest[field.item], max(flat, default=-1))
+        self.graph.tensors.grow(largest["tensor"] + 1)
+        self.graph.graphs.grow(largest["graph"] + 1)
+
+
+def dispatch(
+    handlers: dict[str, Handler], kinds: Column, nodes: Column, rows: dict[str, list[list[Any]]], start: int
+) -> None:
+    """Call the handlers with the events of their kinds, in order."""
+    wanted = np.zeros(len(KINDS), bool)
+    wanted[[KIND_INDEX[name] for name in handlers]] = True
+    chosen = np.flatnonzero(wanted[kinds])
+    by_kind: list[Handler | None] = [None] * len(KINDS)
+    fields: list[Any] = [None] * len(KINDS)
+    for name, handler in handlers.items():
+        if name in rows:
+            by_kind[KIND_INDEX[name]] = handler
+            fields[KIND_INDEX[name]] = zip(*rows[name], strict=True) if rows[name] else None
+    numbers = zip((chosen + start).tolist(), kinds[chosen].tolist(), nodes[chosen].tolist(), strict=True)
+    for i, kind, node in numbers:
+        handler = by_kind[kind]
+        assert handler is not None
+        handler(i, node, *(next(fields[kind]) if fields[kind] is not None else ()))
+
+
+def event_columns(trace: Trace, n: int) -> dict[str, Column]:
+    """The events' own columns as tracks keep them: what is whole 64-bit numbers in a trace is f8."""
+    kinds = trace.column("ev.kind")[:n]
+    order = np.argsort(kinds, kind="stable")
+    counts = np.bincount(kinds, minlength=len(KINDS))
+    row = np.empty(n, np.uint32)
+    row[order] = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns: dict[str, Column] = {
+        "ev.kind": kinds,
+        "ev.node": trace.column("ev.node")[:n],
+        "ev.cause": trace.column("ev.cause")[:n],
+        "ev.row": row,
+    }
+    for kind, count in zip(KINDS, counts.tolist(), strict=True):
+        for name, dtype in columns_of(kind).items() if count else ():
+            column = trace.column(name)
+            if name in WIDTHS:
+                column = column.reshape(-1, WIDTHS[name])
+            if name.endswith(".ptr"):
+                column = column[: count + 1]
+            elif not name.endswith(".val"):
+                column = column[:count]
+            columns[name] = as_f8(column) if dtype == "i8" else column
+    return columns
+
+
+def as_f8(column: Column) -> Column:
+    """As doubles; what is so large that it means no limit is -1."""
+    return np.where(column >= ENDLESS_FROM, -1, column).astype(DTYPES["f8"])
+
+
+def value_columns(trace: Trace) -> dict[str, Column]:
+    """The values that were asked for: which node, when, the five figures and the sample."""
+    if not len(trace.column("v.event")):
+        return {}
+    names = ("v.event", "v.tensor", "v.ptr", "v.val")
+    return {"v.stats": trace.column("v.stats").reshape(-1, WIDTHS["v.stats"]), **{n: trace.column(n) for n in names}}

@@ -1,0 +1,294 @@
+"""The fold of what is built: the static tables, the state of each node, counts, arenas, splits."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable
+
+import numpy as np
+
+from vizggml.timeline.columns import Column
+from vizggml.timeline.track import Track
+
+VISITED, APPENDED, ASSIGNED, COMPUTING, DONE, FREED, SKIPPED = range(1, 8)
+USE_COUNT, N_CHILDREN, N_VIEWS = range(3)
+Shape = tuple[int, int, int, int]
+NO_SHAPE: Shape = (0, 0, 0, 0)
+LAYER_NAME = re.compile(r"^blk\.(\d+)\.|^cache_[kv]_l(\d+)|-(\d+)(?= \(|$)")
+
+Handler = Callable[..., None]
+
+
+class Tensors:
+    """The tensor table while it grows. Text is kept as indices into the string table."""
+
+    def __init__(self) -> None:
+        self.name, self.type, self.op, self.desc = array("i"), array("i"), array("i"), array("i")
+        self.view_src, self.flags, self.created, self.context = array("i"), array("i"), array("i"), array("i")
+        self.nbytes, self.view_offs = array("d"), array("d")
+        self.ne: list[Shape] = []
+        self.nb: list[Shape] = []
+        self.src: list[tuple[int, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    def grow(self, n: int) -> None:
+        """Room for tensors 0 to n - 1."""
+        while len(self.src) < n:
+            for column in (self.name, self.type, self.op, self.desc, self.view_src, self.created, self.context):
+                column.append(-1)
+            self.flags.append(0)
+            self.nbytes.append(0)
+            self.view_offs.append(0)
+            self.ne.append(NO_SHAPE)
+            self.nb.append(NO_SHAPE)
+            self.src.append(())
+
+    def owner(self, tensor: int) -> int:
+        """The tensor whose bytes these are: itself, or what it is a view of."""
+        return self.view_src[tensor] if 0 <= tensor < len(self) and self.view_src[tensor] >= 0 else tensor
+
+    def columns(self, strings: list[str], external: set[int]) -> dict[str, Column]:
+        n = len(self)
+        layers = [_layer(strings[name]) if name >= 0 else -1 for name in self.name]
+        marks = np.zeros(n, np.uint8)
+        marks[[t for t in external if t < n]] = 1
+        return {
+            **{f"tensor.{c}": np.array(getattr(self, c), np.int32) for c in ("name", "type", "op", "desc")},
+            "tensor.ne": np.array(self.ne, np.float64).reshape(n, 4),
+            "tensor.nb": np.array(self.nb, np.float64).reshape(n, 4),
+            "tensor.nbytes": np.array(self.nbytes, np.float64),
+            "tensor.view_src": np.array(self.view_src, np.int32),
+            "tensor.view_offs": np.array(self.view_offs, np.float64),
+            "tensor.flags": np.array(self.flags, np.int32),
+            "tensor.layer": np.array(layers, np.int32),
+            "tensor.external": marks,
+            "tensor.created": np.array(self.created, np.int32),
+            **self._edges(),
+        }
+
+    def _edges(self) -> dict[str, Column]:
+        found = [(s, dst, slot) for dst, src in enumerate(self.src) for slot, s in enumerate(src) if s >= 0]
+        edges = np.array(found, np.int32).reshape(-1, 3)
+        return {f"edge.{c}": np.ascontiguousarray(edges[:, k]) for k, c in enumerate(("src", "dst", "slot"))}
+
+
+def _layer(name: str) -> int:
+    found = LAYER_NAME.search(name)
+    layer = int(next(g for g in found.groups() if g)) if found and len(found.group()) < 16 else -1
+    return layer if layer < 2**31 else -1
+
+
+class Graphs:
+    """The graphs' nodes and leafs in the order in which they were appended."""
+
+    def __init__(self) -> None:
+        self.nodes: list[list[int]] = []
+        self.leafs: list[list[int]] = []
+        self.created = array("i")
+        self.position: list[dict[int, int]] = []
+
+    def grow(self, n: int) -> None:
+        while len(self.nodes) < n:
+            self.nodes.append([])
+            self.leafs.append([])
+            self.created.append(-1)
+            self.position.append({})
+
+    def columns(self) -> dict[str, Column]:
+        return {
+            "graph.ptr": _pointers(self.nodes),
+            "graph.node": np.array([t for g in self.nodes for t in g], np.int32),
+            "graph.leaf_ptr": _pointers(self.leafs),
+            "graph.leaf": np.array([t for g in self.leafs for t in g], np.int32),
+            "graph.created": np.array(self.created, np.int32),
+        }
+
+
+def _pointers(lists: list[list[int]]) -> Column:
+    return np.cumsum([0, *map(len, lists)]).astype(np.uint32)
+
+
+class GraphFold:
+    """Folds the events of tensors, graphs and contexts."""
+
+    def __init__(self, text: Callable[[int], str]) -> None:
+        self.text = text
+        self.tensors = Tensors()
+        self.graphs = Graphs()
+        self.in_arena: set[int] = set()
+        self.node = Track("node", {"tensor": "i", "status": "i"})
+        self.count = Track("count", {"tensor": "i", "which": "i", "value": "i"})
+        self.arena = Track("arena", {"context": "i", "used": "d", "n_objects": "i"})
+        self.split = Track("split", {"graph": "i", "split": "i", "backend": "i", "first_node": "i"})
+        self.tracks = (self.node, self.count, self.arena, self.split)
+        self._contents: dict[int, list[int]] = {}
+        self._fused: dict[int, tuple[int, ...]] = {}
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "ContextCreated": self.context_created,
+            "ObjectAppended": self.object_appended,
+            "ContextReset": self.context_reset,
+            "ContextFreed": self.context_freed,
+            "TensorCreated": self.tensor_created,
+            "ViewCreated": self.view_created,
+            "StridesChanged": self.strides_changed,
+            "OpRecorded": self.op_recorded,
+            "TensorNamed": self.tensor_named,
+            "FlagsSet": self.flags_set,
+            "GraphCreated": self.graph_created,
+            "GraphFreed": self.graph_freed,
+            "VisitEnter": self.visit_enter,
+            "LeafAppended": self.leaf_appended,
+            "NodeAppended": self.node_appended,
+            "UseCountChanged": self.use_count_changed,
+            "ChildrenChanged": self.children_changed,
+            "TensorPlaced": self.tensor_placed,
+            "TensorAssigned": self.tensor_assigned,
+            "ParentReused": self.tensor_assigned,
+            "TensorFreed": self.tensor_freed,
+            "Released": self.released,
+            "ComputeBegin": self.compute_begin,
+            "NodeBegin": self.node_begin,
+            "NodeEnd": self.node_end,
+            "NodeSkipped": self.node_skipped,
+            "NodesFused": self.nodes_fused,
+            "SplitOpened": self.split_opened,
+        }
+
+    def context_created(self, i: int, node: int, context: int, mem_size: int, no_alloc: int) -> None:
+        if not no_alloc:
+            self.in_arena.add(context)
+        self.arena.set(i, context, context, 0, 0)
+
+    def object_appended(self, i: int, node: int, context: int, kind: int, offset: int, size: int, padding: int) -> None:
+        n_objects = self.arena.value(context, "n_objects", 0)
+        self.arena.set(i, context, context, offset + size, n_objects + 1)
+
+    def context_reset(self, i: int, node: int, context: int, used_mem: int, n_objects: int) -> None:
+        self.arena.set(i, context, context, 0, 0)
+        self._forget(i, context)
+
+    def context_freed(self, i: int, node: int, context: int, used_mem: int, n_objects: int) -> None:
+        self.arena.clear(i, context)
+        self._forget(i, context)
+
+    def _forget(self, i: int, context: int) -> None:
+        for tensor in self._contents.pop(context, ()):
+            self.node.clear(i, tensor)
+            for which in (USE_COUNT, N_CHILDREN, N_VIEWS):
+                self.count.clear(i, (tensor, which))
+
+    def tensor_created(
+        self, i: int, node: int, tensor: int, context: int, type: int, ne: Shape, nb: Shape, nbytes: int
+    ) -> None:
+        table = self.tensors
+        table.created[tensor], table.context[tensor], table.type[tensor] = i, context, type
+        table.ne[tensor], table.nb[tensor], table.nbytes[tensor] = ne, nb, nbytes
+        self._contents.setdefault(context, []).append(tensor)
+
+    def view_created(self, i: int, node: int, tensor: int, src: int, offs: int, asked: int, asked_offs: int) -> None:
+        self.tensors.view_src[tensor], self.tensors.view_offs[tensor] = src, offs
+
+    def strides_changed(
+        self, i: int, node: int, tensor: int, src: int, how: int, ne0: Shape, nb0: Shape, ne: Shape, nb: Shape
+    ) -> None:
+        self.tensors.ne[tensor], self.tensors.nb[tensor] = ne, nb
+
+    def op_recorded(
+        self,
+        i: int,
+        node: int,
+        tensor: int,
+        op: int,
+        desc: int,
+        params: tuple[int, ...],
+        src: tuple[int, ...],
+        inp: int,
+    ) -> None:
+        table = self.tensors
+        table.op[tensor], table.desc[tensor], table.src[tensor] = op, desc, src
+
+    def tensor_named(self, i: int, node: int, tensor: int, name: int) -> None:
+        self.tensors.name[tensor] = name
+
+    def flags_set(self, i: int, node: int, tensor: int, flags: int) -> None:
+        self.tensors.flags[tensor] = flags & 0x7FFFFFFF
+
+    def graph_created(self, i: int, node: int, graph: int, context: int, size: int, hash_size: int) -> None:
+        self.graphs.created[graph] = i
+
+    def graph_freed(self, i: int, node: int, graph: int) -> None:
+        self._close_splits(i, graph)
+
+    def visit_enter(self, i: int, node: int, graph: int, tensor: int, slot: int, probes: int) -> None:
+        self.node.set(i, tensor, tensor, VISITED)
+
+    def leaf_appended(self, i: int, node: int, graph: int, tensor: int, index: int) -> None:
+        self.graphs.leafs[graph].append(tensor)
+        self.node.set(i, tensor, tensor, APPENDED)
+
+    def node_appended(self, i: int, node: int, graph: int, tensor: int, index: int) -> None:
+        self.graphs.position[graph][tensor] = len(self.graphs.nodes[graph])
+        self.graphs.nodes[graph].append(tensor)
+        self.node.set(i, tensor, tensor, APPENDED)
+
+    def use_count_changed(self, i: int, node: int, graph: int, tensor: int, use_count: int) -> None:
+        self.count.set(i, (tensor, USE_COUNT), tensor, USE_COUNT, small(use_count))
+
+    def children_changed(self, i: int, node: int, galloc: int, tensor: int, n_children: int, n_views: int) -> None:
+        self.count.set(i, (tensor, N_CHILDREN), tensor, N_CHILDREN, small(n_children))
+        self.count.set(i, (tensor, N_VIEWS), tensor, N_VIEWS, small(n_views))
+
+    def tensor_placed(self, i: int, node: int, tensor: int, buffer: int, offset: int, size: int, view: int) -> None:
+        if self.node.value(tensor, "status") in (APPENDED, FREED):
+            self.node.set(i, tensor, tensor, ASSIGNED)
+
+    def tensor_assigned(self, i: int, node: int, galloc: int, tensor: int, *where: int) -> None:
+        self.node.set(i, tensor, tensor, ASSIGNED)
+
+    def tensor_freed(self, i: int, node: int, galloc: int, tensor: int, *where: int) -> None:
+        self.node.set(i, tensor, tensor, FREED)
+
+    def released(self, i: int, node: int, graph: int, tensor: int, chunk: int, offset: int, size: int) -> None:
+        self.node.set(i, tensor, tensor, FREED)
+
+    def compute_begin(self, i: int, node: int, graph: int, n_nodes: int, n_threads: int) -> None:
+        """What an evaluation before this one left done is to be computed again."""
+        for tensor in self.graphs.nodes[graph]:
+            if self.node.value(tensor, "status") in (DONE, SKIPPED):
+                self.node.set(i, tensor, tensor, ASSIGNED)
+
+    def node_begin(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
+        if thread == 0:
+            self.node.set(i, tensor, tensor, COMPUTING)
+
+    def node_end(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
+        for done in (tensor, *self._fused.pop(tensor, ())):
+            self.node.set(i, done, done, DONE)
+
+    def nodes_fused(self, i: int, node: int, graph: int, tensor: int, fused: tuple[int, ...]) -> None:
+        self._fused[tensor] = fused
+        for along in fused:
+            self.node.set(i, along, along, COMPUTING)
+
+    def node_skipped(self, i: int, node: int, graph: int, tensor: int, why: int) -> None:
+        self.node.set(i, tensor, tensor, SKIPPED)
+
+    def split_opened(
+        self, i: int, node: int, graph: int, split: int, backend: int, first_node: int, n_inputs: int
+    ) -> None:
+        if split == 0:
+            self._close_splits(i, graph)
+        self.split.set(i, (graph, split), graph, small(split), backend, small(first_node))
+
+    def _close_splits(self, i: int, graph: int) -> None:
+        self.split.clear_all(i, [key for key in self.split.open if isinstance(key, tuple) and key[0] == graph])
+
+
+def small(value: int) -> int:
+    """A number for a column of 32 bits; what does not fit becomes the largest that does."""
+    return max(-(2**31), min(value, 2**31 - 1))

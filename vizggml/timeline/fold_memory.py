@@ -1,0 +1,376 @@
+"""The fold of where things are: buffers, placements, the blocks of the chunks, and the plan's lifetimes.
+
+The blocks of a chunk follow the free list while memory is planned. While a planned graph is computed they follow the
+plan: what lies where at the node that is being computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from vizggml.timeline.fold_graph import GraphFold, Handler, small
+from vizggml.timeline.plan import Life, Plan, lives_of_placement
+from vizggml.timeline.track import Track
+
+FREE = -1
+ENDLESS_FROM = 2**61
+NO_ALLOCATOR = -1
+
+
+class Blocks:
+    """The blocks of all chunks: they tile each chunk, so a block is named by where it begins."""
+
+    def __init__(self, track: Track) -> None:
+        self.track = track
+        self.starts: dict[tuple[int, int], set[int]] = {}
+
+    def set(self, i: int, allocator: int, chunk: int, offset: int, size: int, owner: int) -> None:
+        endless = owner == FREE and size >= ENDLESS_FROM
+        self.starts.setdefault((allocator, chunk), set()).add(offset)
+        key = (allocator, chunk, offset)
+        self.track.set(i, key, allocator, small(chunk), offset, -1 if endless else size, owner)
+
+    def clear(self, i: int, allocator: int, chunk: int, offset: int) -> None:
+        self.starts.get((allocator, chunk), set()).discard(offset)
+        self.track.clear(i, (allocator, chunk, offset))
+
+    def clear_chunk(self, i: int, allocator: int, chunk: int) -> None:
+        for offset in self.starts.pop((allocator, chunk), ()):
+            self.track.clear(i, (allocator, chunk, offset))
+
+    def chunks_of(self, allocator: int) -> list[int]:
+        return [chunk for a, chunk in self.starts if a == allocator]
+
+    def owner(self, allocator: int, chunk: int, offset: int) -> int:
+        return int(self.track.value((allocator, chunk, offset), "owner", FREE))
+
+    def size(self, allocator: int, chunk: int, offset: int) -> int:
+        return int(self.track.value((allocator, chunk, offset), "size", 0))
+
+    def give_back(
+        self, i: int, allocator: int, chunk: int, offset: int, size: int, freed: int, freed_size: int
+    ) -> None:
+        """`freed_size` bytes at `freed` are now part of the free block at `offset`."""
+        starts = self.starts.setdefault((allocator, chunk), set())
+        if freed not in starts:
+            # the tail of a block whose new owner needs less than the old one
+            before = max((s for s in starts if s < freed), default=None)
+            if before is not None and before + self.size(allocator, chunk, before) > freed:
+                owner = self.owner(allocator, chunk, before)
+                self.set(i, allocator, chunk, before, freed - before, owner)
+        for start in (freed, freed + freed_size):
+            if start != offset and start in starts and (start == freed or size > start - offset):
+                self.clear(i, allocator, chunk, start)
+        self.set(i, allocator, chunk, offset, size, FREE)
+
+
+class MemoryFold:
+    """Folds the events of buffers, free lists and the graph allocator."""
+
+    def __init__(self, text: Callable[[int], str], graph: GraphFold) -> None:
+        self.text = text
+        self.graph = graph
+        self.external: set[int] = set()
+        self.buffer = Track("buffer", {"buffer": "i", "size": "d", "usage": "i", "buft": "i"})
+        self.place = Track("place", {"tensor": "i", "buffer": "i", "offset": "d", "size": "d"})
+        self.block = Track("block", {"allocator": "i", "chunk": "i", "offset": "d", "size": "d", "owner": "i"})
+        self.chunk = Track("chunk", {"allocator": "i", "chunk": "i", "size": "d"})
+        columns = {"plan": "i", "tensor": "i", "chunk": "i", "offset": "d", "size": "d", "first": "i", "last": "i"}
+        self.life = Track("life", {**columns, "reuses": "i", "freed_by": "i"})
+        self.tracks = (self.buffer, self.place, self.block, self.chunk, self.life)
+        self.blocks = Blocks(self.block)
+        self.n_plans = 0
+        self.plan: Plan | None = None
+        self.planned: dict[int, Plan] = {}
+        self.computing: Plan | None = None
+        self.usage: dict[int, str] = {}
+        self._asked: dict[int, int] = {}
+        self._chosen: dict[int, int] = {}
+        self._last_allocator = NO_ALLOCATOR
+        self._allocator_of: dict[tuple[int, int], int] = {}
+        self._in_buffer: dict[int, set[int]] = {}
+        self._in_context: dict[int, set[int]] = {}
+        self._snapshot = False
+        self._graphs_of_snapshot: list[int] = []
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "SnapshotBegin": self.snapshot_begin,
+            "SnapshotEnd": self.snapshot_end,
+            "GraphCreated": self.graph_created,
+            "ContextReset": self.context_gone,
+            "ContextFreed": self.context_gone,
+            "TensorCreated": self.tensor_created,
+            "BufferAllocated": self.buffer_allocated,
+            "BufferFreed": self.buffer_freed,
+            "TensorPlaced": self.tensor_placed,
+            "WeightsPlaced": self.weights_placed,
+            "AllocatorReset": self.allocator_reset,
+            "SearchBegin": self.search_begin,
+            "BlockChosen": self.block_chosen,
+            "BlockSplit": self.block_split,
+            "BlockRemoved": self.block_removed,
+            "BlockMerged": self.block_merged,
+            "BlockInserted": self.block_inserted,
+            "ChunkGrown": self.chunk_grown,
+            "ChunkOpened": self.chunk_opened,
+            "ReserveBegin": self.reserve_begin,
+            "ReserveEnd": self.reserve_end,
+            "ParentReused": self.parent_reused,
+            "TensorAssigned": self.tensor_assigned,
+            "TensorFreed": self.tensor_freed,
+            "Released": self.released,
+            "AllocGraphEnd": self.alloc_graph_end,
+            "ComputeBegin": self.compute_begin,
+            "NodeBegin": self.node_begin,
+            "NodeSkipped": self.node_skipped,
+            "ComputeEnd": self.compute_end,
+        }
+
+    # buffers and placements
+
+    def snapshot_begin(self, i: int, node: int) -> None:
+        self._snapshot, self._graphs_of_snapshot = True, []
+
+    def graph_created(self, i: int, node: int, graph: int, *rest: int) -> None:
+        if self._snapshot:
+            self._graphs_of_snapshot.append(graph)
+
+    def snapshot_end(self, i: int, node: int) -> None:
+        """A graph that stands with its memory was planned before the recording: its plan is where its tensors are."""
+        self._snapshot = False
+        for graph in self._graphs_of_snapshot:
+            self._plan_from_placement(i, graph, -1)
+
+    def context_gone(self, i: int, node: int, context: int, *rest: int) -> None:
+        for tensor in self._in_context.pop(context, ()):
+            self._unplace(i, tensor)
+
+    def tensor_created(self, i: int, node: int, tensor: int, context: int, *rest: object) -> None:
+        if context in self.graph.in_arena:
+            self.external.add(tensor)
+
+    def buffer_allocated(self, i: int, node: int, buffer: int, buft: int, size: int, usage: int) -> None:
+        self.usage[buffer] = self.text(usage)
+        self.buffer.set(i, buffer, buffer, size, usage, buft)
+
+    def buffer_freed(self, i: int, node: int, buffer: int, size: int) -> None:
+        self.buffer.clear(i, buffer)
+        for tensor in list(self._in_buffer.pop(buffer, ())):
+            self.place.clear(i, tensor)
+
+    def _unplace(self, i: int, tensor: int) -> None:
+        self._in_buffer.get(int(self.place.value(tensor, "buffer")), set()).discard(tensor)
+        self.place.clear(i, tensor)
+
+    def tensor_placed(self, i: int, node: int, tensor: int, buffer: int, offset: int, size: int, view: int) -> None:
+        self._unplace_elsewhere(tensor, buffer)
+        self.place.set(i, tensor, tensor, buffer, offset, size)
+        self._in_buffer.setdefault(buffer, set()).add(tensor)
+        self._in_context.setdefault(self.graph.tensors.context[tensor] if tensor >= 0 else -1, set()).add(tensor)
+        if not view and self.usage.get(buffer) != "compute":
+            self.external.add(tensor)
+
+    def _unplace_elsewhere(self, tensor: int, buffer: int) -> None:
+        before = int(self.place.value(tensor, "buffer"))
+        if before not in (-1, buffer):
+            self._in_buffer.get(before, set()).discard(tensor)
+
+    def weights_placed(
+        self, i: int, node: int, tensor: int, buffer: int, offset: int, size: int, file_offset: int, backend: int
+    ) -> None:
+        self.tensor_placed(i, node, tensor, buffer, offset, size, 0)
+
+    # the free list
+
+    def allocator_reset(self, i: int, node: int, allocator: int) -> None:
+        for chunk in self.blocks.chunks_of(allocator):
+            self.blocks.clear_chunk(i, allocator, chunk)
+        self.chunk.clear_all(i, [k for k in self.chunk.open if isinstance(k, tuple) and k[0] == allocator])
+        self._last_allocator = allocator
+
+    def chunk_opened(self, i: int, node: int, allocator: int, chunk: int, size: int) -> None:
+        self.chunk.set(i, (allocator, chunk), allocator, small(chunk), 0)
+        self.blocks.set(i, allocator, chunk, 0, size, FREE)
+
+    def chunk_grown(self, i: int, node: int, allocator: int, chunk: int, size_before: int, size: int) -> None:
+        self.chunk.set(i, (allocator, chunk), allocator, small(chunk), size)
+
+    def search_begin(self, i: int, node: int, allocator: int, tensor: int, asked: int, size: int) -> None:
+        self._asked[allocator] = size
+
+    def block_chosen(self, i: int, node: int, allocator: int, tensor: int, *rest: int) -> None:
+        self._chosen[allocator] = tensor
+        self._last_allocator = allocator
+
+    def block_split(
+        self, i: int, node: int, allocator: int, chunk: int, block: int, offset: int, size: int, taken: int
+    ) -> None:
+        if taken:
+            self.blocks.set(i, allocator, chunk, offset - taken, taken, self._chosen.pop(allocator, FREE))
+        self.blocks.set(i, allocator, chunk, offset, size, FREE)
+
+    def block_removed(self, i: int, node: int, allocator: int, chunk: int, block: int, offset: int, size: int) -> None:
+        self.blocks.set(i, allocator, chunk, offset, size, self._chosen.pop(allocator, FREE))
+
+    def block_merged(
+        self,
+        i: int,
+        node: int,
+        allocator: int,
+        chunk: int,
+        block: int,
+        offset: int,
+        size: int,
+        side: int,
+        freed_offset: int,
+        freed_size: int,
+    ) -> None:
+        self.blocks.give_back(i, allocator, chunk, offset, size, freed_offset, freed_size)
+
+    def block_inserted(self, i: int, node: int, allocator: int, chunk: int, block: int, offset: int, size: int) -> None:
+        self.blocks.give_back(i, allocator, chunk, offset, size, offset, size)
+
+    # the plan
+
+    def reserve_begin(self, i: int, node: int, galloc: int, graph: int, *rest: int) -> None:
+        self._new_plan(i, graph, galloc)
+
+    def _new_plan(self, i: int, graph: int, galloc: int) -> Plan:
+        self.life.clear_all(i)
+        position = self.graph.graphs.position[graph] if graph >= 0 else {}
+        self.plan = Plan(self.n_plans, graph, galloc, position)
+        self.n_plans += 1
+        if graph >= 0:
+            self.planned[graph] = self.plan
+        return self.plan
+
+    def tensor_assigned(
+        self, i: int, node: int, galloc: int, tensor: int, buffer_id: int, chunk: int, offset: int, size: int
+    ) -> None:
+        if galloc >= 0 and not self._snapshot:
+            self._allocator_of[galloc, buffer_id] = self._last_allocator
+        plan = self.plan
+        if plan is None or plan.finished:
+            plan = self._new_plan(i, self.computing.graph if self.computing else -1, galloc)
+        plan.allocator = self._allocator_of.get((galloc, buffer_id), self._last_allocator)
+        held = self._asked.get(plan.allocator, 0)
+        self._live(i, plan, Life(tensor, chunk, offset, size, plan.at(node), plan.n_nodes - 1, held=held))
+
+    def _live(self, i: int, plan: Plan, life: Life) -> None:
+        plan.lives[life.tensor] = life
+        life.row = self.life.set(
+            i,
+            (plan.number, life.tensor),
+            plan.number,
+            life.tensor,
+            small(life.chunk),
+            life.offset,
+            life.size,
+            life.first,
+            life.last,
+            life.reuses,
+            life.freed_by,
+        )
+
+    def _end_life(self, life: Life | None, last: int, freed_by: int) -> None:
+        if life is not None:
+            life.last, life.freed_by = max(life.first, last), freed_by
+            self.life.amend(life.row, "last", life.last)
+            self.life.amend(life.row, "freed_by", freed_by)
+
+    def parent_reused(
+        self,
+        i: int,
+        node: int,
+        galloc: int,
+        tensor: int,
+        parent: int,
+        buffer_id: int,
+        chunk: int,
+        offset: int,
+        size: int,
+    ) -> None:
+        plan = self.plan or self._new_plan(i, -1, galloc)
+        at = plan.at(node)
+        self._end_life(plan.lives.get(parent), at - 1, FREE)
+        allocator = self._allocator_of.get((galloc, buffer_id), NO_ALLOCATOR)
+        held = self.blocks.size(allocator, chunk, offset)
+        self._live(i, plan, Life(tensor, chunk, offset, size, at, plan.n_nodes - 1, reuses=parent, held=held))
+        if self.blocks.owner(allocator, chunk, offset) == parent:
+            self.blocks.set(i, allocator, chunk, offset, held, tensor)
+
+    def tensor_freed(self, i: int, node: int, galloc: int, tensor: int, *rest: int) -> None:
+        by = rest[-1]
+        if self.plan is not None:
+            self._end_life(self.plan.lives.get(tensor), self.plan.at(by), by)
+
+    def released(self, i: int, node: int, graph: int, tensor: int, chunk: int, offset: int, size: int) -> None:
+        if self.plan is not None:
+            self._end_life(self.plan.lives.get(tensor), self.plan.at(node), node)
+
+    def reserve_end(self, i: int, node: int, galloc: int, graph: int, sizes: tuple[int, ...], realloc: int) -> None:
+        if self.plan is not None:
+            self.plan.finished = True
+
+    def alloc_graph_end(self, i: int, node: int, galloc: int, graph: int, reserved: int) -> None:
+        """The plan of another graph serves this one: the same places, other tensors."""
+        if graph not in self.planned:
+            self._plan_from_placement(i, graph, galloc)
+
+    def _plan_from_placement(self, i: int, graph: int, galloc: int) -> None:
+        compute = {buffer for buffer, usage in self.usage.items() if usage == "compute"}
+        lives = lives_of_placement(self.graph, graph, self.place, compute)
+        if not lives:
+            return
+        plan = self._new_plan(i, graph, galloc)
+        plan.finished = True
+        plan.allocator = self._allocator_of.get((galloc, 0), self._last_allocator)
+        for life in lives:
+            self._live(i, plan, life)
+
+    # computing by the plan
+
+    def compute_begin(self, i: int, node: int, graph: int, n_nodes: int, n_threads: int) -> None:
+        plan = self.planned.get(graph)
+        if plan is None:
+            self._plan_from_placement(i, graph, -1)
+            plan = self.planned.get(graph)
+        if plan is None:
+            # nothing was planned: what is placed from here on is placed while computing
+            self.computing = Plan(-1, graph, -1, self.graph.graphs.position[graph] if graph >= 0 else {})
+            return
+        self.computing = plan
+        plan.begin_compute()
+        self._show(i, plan, plan.advance(0), fresh=True)
+
+    def node_begin(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
+        self._advance(i, graph, tensor)
+
+    def node_skipped(self, i: int, node: int, graph: int, tensor: int, why: int) -> None:
+        self._advance(i, graph, tensor)
+
+    def _advance(self, i: int, graph: int, tensor: int) -> None:
+        plan = self.computing
+        if plan is not None and plan.graph == graph and plan.number >= 0:
+            self._show(i, plan, plan.advance(plan.at(tensor)))
+
+    def compute_end(self, i: int, node: int, graph: int, ns: int) -> None:
+        self.computing = None
+        if self.plan is not None:
+            self.plan.finished = True
+
+    def _show(self, i: int, plan: Plan, chunks: Iterable[int], fresh: bool = False) -> None:
+        """Draw the chunks that changed anew: what lives there now, and the gaps between."""
+        allocator = plan.allocator
+        if fresh:
+            for chunk in self.blocks.chunks_of(allocator):
+                self.blocks.clear_chunk(i, allocator, chunk)
+        for chunk in chunks:
+            size = max(int(self.chunk.value((allocator, chunk), "size", 0)), plan.chunk_end(chunk))
+            self.chunk.set(i, (allocator, chunk), allocator, small(chunk), size)
+            wanted = plan.tiles(chunk, size)
+            for start in self.blocks.starts.get((allocator, chunk), set()) - wanted.keys():
+                self.blocks.clear(i, allocator, chunk, start)
+            for start, (held, owner) in wanted.items():
+                self.blocks.set(i, allocator, chunk, start, held, owner)

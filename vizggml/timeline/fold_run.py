@@ -1,0 +1,202 @@
+"""The fold of what runs: scratch, threads, evaluations, tokens, the cache's cells and the checks of graph reuse."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vizggml.timeline.fold_graph import Handler, small
+from vizggml.timeline.track import Track
+
+K, V = 0, 1
+NONE = -1
+
+
+@dataclass(slots=True)
+class Ubatch:
+    n_tokens: int
+    pos: int
+    tokens: tuple[int, ...]
+
+
+class RunFold:
+    """Folds the events of planning scratch, computing and decoding.
+
+    An evaluation is one ubatch, or one computed graph where there are no batches. It begins where its ubatch is first
+    worked on and holds until the next one begins, so that what was sampled from it is part of it.
+    """
+
+    def __init__(self, text: Callable[[int], str]) -> None:
+        self.text = text
+        self.scratch = Track("scratch", {"graph": "i", "tensor": "i", "n_tasks": "i", "work_size": "d", "maximum": "d"})
+        times = {"begin_ns": "d", "end_ns": "d", "wait_ns": "d"}
+        self.thread = Track("thread", {"eval": "i", "tensor": "i", "thread": "i", **times})
+        reuse = {"eval": "i", "owner": "i", "condition": "i", "had": "i", "needs": "i", "ok": "i"}
+        self.reuse = Track("reuse", reuse)
+        token = {"token": "i", "piece": "i", "pos": "i", "sampled": "i", "p": "d", "eval": "i"}
+        self.token = Track("token", token)
+        evaluation = {"index": "i", "graph": "i", "n_tokens": "i", "pos": "i", "reused": "i", "ns": "d"}
+        self.eval = Track("eval", evaluation)
+        self.cell = Track("cell", {"cache": "i", "cell": "i", "pos": "i", "seq": "i"})
+        written = {"cache": "i", "layer": "i", "which": "i", "cell": "i", "n_cells": "i", "nbytes": "d"}
+        self.kv = Track("kv", written)
+        self.tracks = (self.scratch, self.thread, self.reuse, self.token, self.eval, self.cell, self.kv)
+        self.n_evals = 0
+        self._eval_row = NONE
+        self._computed = True
+        self._ubatches: deque[Ubatch] = deque()
+        self._pieces: dict[int, int] = {}
+        self._maximum: dict[int, float] = {}
+        self._n_checks = 0
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "NodePlanned": self.node_planned,
+            "PlanMaximum": self.plan_maximum,
+            "PlanEnd": self.plan_end,
+            "ComputeBegin": self.compute_begin,
+            "ComputeEnd": self.compute_end,
+            "NodeBegin": self.node_begin,
+            "NodeEnd": self.node_end,
+            "BarrierWait": self.barrier_wait,
+            "CellSet": self.cell_set,
+            "CellFreed": self.cell_freed,
+            "WindowEvicted": self.cell_freed,
+            "KvWritten": self.kv_written,
+            "ReuseChecked": self.reuse_checked,
+            "ReuseDecided": self.reuse_decided,
+            "Tokenized": self.tokenized,
+            "DecodeBegin": self.decode_begin,
+            "UbatchSplit": self.ubatch_split,
+            "TokenSampled": self.token_sampled,
+        }
+
+    # scratch
+
+    def node_planned(
+        self, i: int, node: int, graph: int, tensor: int, n_tasks: int, work_size: int, terms: int
+    ) -> None:
+        if graph not in self._maximum:
+            self._maximum[graph] = 0
+            self.scratch.clear_all(i, [k for k in self.scratch.open if isinstance(k, tuple) and k[0] == graph])
+        maximum = self._maximum[graph]
+        self.scratch.set(i, (graph, tensor), graph, tensor, small(n_tasks), work_size, maximum)
+
+    def plan_maximum(self, i: int, node: int, graph: int, tensor: int, work_size: int) -> None:
+        self._maximum[graph] = work_size
+        n_tasks = int(self.scratch.value((graph, tensor), "n_tasks", 1))
+        self.scratch.set(i, (graph, tensor), graph, tensor, n_tasks, work_size, work_size)
+
+    def plan_end(self, i: int, node: int, graph: int, *rest: int) -> None:
+        self._maximum.pop(graph, None)
+
+    # evaluations
+
+    def _begin_eval(self, i: int) -> None:
+        if not self._computed:
+            return
+        self._computed = False
+        ubatch = self._ubatches.popleft() if self._ubatches else Ubatch(0, NONE, ())
+        index = self.n_evals
+        self.n_evals += 1
+        self._n_checks = 0
+        self._eval_row = self.eval.set(i, 0, index, NONE, small(ubatch.n_tokens), small(ubatch.pos), 0, 0)
+        self._read_tokens(i, ubatch, index)
+
+    def _read_tokens(self, i: int, ubatch: Ubatch, index: int) -> None:
+        """The tokens that this evaluation reads; those that were sampled before it stand already."""
+        for pos, token in enumerate(ubatch.tokens, ubatch.pos):
+            if self.token.value(pos, "token") != small(token):
+                if pos in self.token.open:
+                    self._forget_tokens(i, pos)
+                piece = self._pieces.get(token, NONE)
+                self.token.set(i, pos, small(token), piece, small(pos), 0, 1, index)
+
+    def _forget_tokens(self, i: int, pos: int) -> None:
+        self.token.clear_all(i, [p for p in self.token.open if isinstance(p, int) and p >= pos])
+
+    def decode_begin(self, i: int, node: int, *rest: int) -> None:
+        self._ubatches.clear()
+        self._computed = True
+
+    def ubatch_split(
+        self, i: int, node: int, index: int, n_tokens: int, n_outputs: int, pos: int, tokens: tuple[int, ...]
+    ) -> None:
+        waiting = bool(self._ubatches)
+        self._ubatches.append(Ubatch(n_tokens, pos, tokens))
+        if not waiting:
+            self._begin_eval(i)
+
+    def reuse_checked(
+        self, i: int, node: int, graph: int, owner: int, condition: int, had: int, needs: int, ok: int
+    ) -> None:
+        self._begin_eval(i)
+        if self._n_checks == 0:
+            self.reuse.clear_all(i)
+        self._n_checks += 1
+        self.reuse.set(i, self._n_checks, self.n_evals - 1, owner, condition, had, needs, ok)
+
+    def reuse_decided(self, i: int, node: int, graph: int, reused: int, why: int) -> None:
+        self._begin_eval(i)
+        self.eval.amend(self._eval_row, "reused", reused)
+
+    def compute_begin(self, i: int, node: int, graph: int, n_nodes: int, n_threads: int) -> None:
+        self._begin_eval(i)
+        self.eval.amend(self._eval_row, "graph", graph)
+        self.thread.clear_all(i)
+
+    def compute_end(self, i: int, node: int, graph: int, ns: int) -> None:
+        if self._eval_row != NONE:
+            self.eval.amend(self._eval_row, "ns", ns)
+        self._computed = True
+
+    def node_begin(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
+        self.thread.set(i, (tensor, thread), self.n_evals - 1, tensor, small(thread), ns, ns, 0)
+
+    def node_end(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
+        row = self.thread.open.get((tensor, thread))
+        if row is not None:
+            self.thread.amend(row, "end_ns", ns)
+
+    def barrier_wait(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
+        row = self.thread.open.get((tensor, thread))
+        if row is not None:
+            self.thread.amend(row, "wait_ns", ns)
+
+    # tokens
+
+    def tokenized(self, i: int, node: int, text: int, ids: tuple[int, ...], pieces: tuple[int, ...]) -> None:
+        self._pieces.update(zip(ids, pieces, strict=False))
+
+    def token_sampled(self, i: int, node: int, token: int, piece: int, p: float, pos: int) -> None:
+        self._pieces[token] = piece
+        if pos in self.token.open:
+            self._forget_tokens(i, pos)
+        self.token.set(i, pos, small(token), piece, small(pos), 1, p, self.n_evals - 1)
+
+    # the cache
+
+    def cell_set(self, i: int, node: int, cache: int, cell: int, pos: int, seq: int) -> None:
+        self.cell.set(i, (cache, cell, seq), cache, small(cell), small(pos), small(seq))
+
+    def cell_freed(self, i: int, node: int, cache: int, cell: int, pos: int, seq: int) -> None:
+        self.cell.clear(i, (cache, cell, seq))
+
+    def kv_written(
+        self,
+        i: int,
+        node: int,
+        cache: int,
+        tensor: int,
+        which: int,
+        layer: int,
+        cell: int,
+        n_cells: int,
+        n_head_kv: int,
+        nbytes: int,
+        type: int,
+    ) -> None:
+        side = V if self.text(which) == "V" else K
+        key = (cache, layer, side, cell)
+        self.kv.set(i, key, cache, small(layer), side, small(cell), small(n_cells), nbytes)

@@ -1,0 +1,147 @@
+"""A plan of memory as the fold sees it: which tensor lies where, for which part of the execution order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from vizggml.ggml.types import FLAG_OUTPUT, TENSOR_ALIGNMENT, pad
+from vizggml.timeline.fold_graph import GraphFold
+from vizggml.timeline.track import Track
+
+NONE = -1
+
+
+@dataclass(slots=True)
+class Life:
+    """A tensor's place, and how long it is kept.
+
+    `first` and `last` are positions, both inside; `held` is `size` with its padding; `row` is its row in the track.
+    """
+
+    tensor: int
+    chunk: int
+    offset: int
+    size: int
+    first: int
+    last: int
+    reuses: int = NONE
+    freed_by: int = NONE
+    row: int = NONE
+    held: int = 0
+
+
+@dataclass(slots=True)
+class Plan:
+    """One plan. `position` is the execution order of its graph; `allocator` the free list it was made with.
+
+    While its graph is computed, `advance` follows which of its tensors are live.
+    """
+
+    number: int
+    graph: int
+    galloc: int
+    position: dict[int, int]
+    allocator: int = NONE
+    finished: bool = False
+    lives: dict[int, Life] = field(default_factory=dict)
+    _begins: dict[int, list[Life]] = field(default_factory=dict)
+    _ends: dict[int, list[Life]] = field(default_factory=dict)
+    _live: dict[int, dict[int, Life]] = field(default_factory=dict)
+    _at: int = NONE
+
+    @property
+    def n_nodes(self) -> int:
+        return max(1, len(self.position))
+
+    def at(self, node: int) -> int:
+        """The position of `node`; 0 for what is placed before the first node is."""
+        return self.position.get(node, 0)
+
+    def chunk_end(self, chunk: int) -> int:
+        return max(
+            (life.offset + max(life.size, life.held) for life in self.lives.values() if life.chunk == chunk), default=0
+        )
+
+    def begin_compute(self) -> None:
+        begins, ends = defaultdict(list), defaultdict(list)
+        for life in self.lives.values():
+            begins[life.first].append(life)
+            ends[life.last + 1].append(life)
+        self._begins, self._ends, self._live, self._at = dict(begins), dict(ends), {}, NONE
+
+    def advance(self, position: int) -> set[int]:
+        """Go on to `position`; the chunks in which something begins or ends to live."""
+        changed: set[int] = set()
+        for at in range(self._at + 1, position + 1):
+            for life in self._ends.get(at, ()):
+                live = self._live.setdefault(life.chunk, {})
+                if live.get(life.offset) is life:
+                    del live[life.offset]
+                    changed.add(life.chunk)
+            for life in self._begins.get(at, ()):
+                self._live.setdefault(life.chunk, {})[life.offset] = life
+                changed.add(life.chunk)
+        self._at = max(self._at, position)
+        return changed
+
+    def tiles(self, chunk: int, size: int) -> dict[int, tuple[int, int]]:
+        """The chunk from end to end: by offset, the size and the owner of each block, free ones among them."""
+        tiles: dict[int, tuple[int, int]] = {}
+        end = 0
+        live = sorted(self._live.get(chunk, {}).items())
+        limits = [offset for offset, _ in live[1:]] + [size]
+        for (offset, life), limit in zip(live, limits, strict=True):
+            if offset > end:
+                tiles[end] = (offset - end, NONE)
+            end = max(offset + life.size, min(offset + life.held, limit))
+            tiles[offset] = (end - offset, life.tensor)
+        if size > end:
+            tiles[end] = (size - end, NONE)
+        return tiles
+
+
+def lives_of_placement(fold: GraphFold, graph: int, place: Track, compute: set[int]) -> list[Life]:
+    """The lifetimes that the places of a graph's tensors in the `compute` buffers imply, in order of their beginnings.
+
+    A tensor lives from its node to the last node that reads it or a view of it; outputs live to the end. Where a node
+    lies at its source's place, and nobody needs the source later, it reuses the source.
+    """
+    lives = _placed(fold, graph, place, compute)
+    tensors, nodes = fold.tensors, fold.graphs.nodes[graph]
+    for at, node in enumerate(nodes):
+        for src in (*tensors.src[node], tensors.view_src[node]):
+            read = lives.get(tensors.owner(src))
+            if read is not None and at >= read.last:
+                read.last, read.freed_by = at, node
+    for life in lives.values():
+        if tensors.flags[life.tensor] & FLAG_OUTPUT or life.freed_by == NONE:
+            life.last, life.freed_by = max(0, len(nodes) - 1), NONE
+    for life in lives.values():
+        for src in tensors.src[life.tensor]:
+            taken = lives.get(src)
+            if taken is not None and life.reuses == NONE and _takes_over(life, taken):
+                life.reuses = src
+                taken.last, taken.freed_by = max(taken.first, life.first - 1), NONE
+    return sorted(lives.values(), key=lambda life: life.first)
+
+
+def _takes_over(life: Life, parent: Life) -> bool:
+    return (parent.chunk, parent.offset, parent.last) == (life.chunk, life.offset, life.first)
+
+
+def _placed(fold: GraphFold, graph: int, place: Track, compute: set[int]) -> dict[int, Life]:
+    """Where each of the graph's tensors lies, but for views and what has memory of its own. A buffer is a chunk."""
+    rows: dict[int, int] = {}
+    for tensor in (*fold.graphs.leafs[graph], *fold.graphs.nodes[graph]):
+        row = place.open.get(tensor)
+        if row is not None and fold.tensors.view_src[tensor] < 0 and int(place.columns["buffer"][row]) in compute:
+            rows[tensor] = row
+    buffers = sorted({int(place.columns["buffer"][row]) for row in rows.values()})
+    lives: dict[int, Life] = {}
+    for tensor, row in rows.items():
+        buffer, offset, size = (int(place.columns[c][row]) for c in ("buffer", "offset", "size"))
+        first = fold.graphs.position[graph].get(tensor, 0)
+        held = pad(size, TENSOR_ALIGNMENT)
+        lives[tensor] = Life(tensor, buffers.index(buffer), offset, size, first, first, held=held)
+    return lives

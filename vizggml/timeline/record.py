@@ -1,0 +1,196 @@
+"""`record()`: every event from here to there, as a trace."""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from vizggml.events import KINDS, Event, SnapshotBegin, SnapshotEnd, Standing, bus
+from vizggml.ggml.tensor import Tensor
+from vizggml.timeline.schema import ID_TYPES, TRACE_COLUMNS, Field, fields_of
+from vizggml.timeline.trace import Trace, new_meta
+from vizggml.timeline.values import VALUE_SAMPLES, sample_values
+
+TYPECODES = {"u1": "B", "i4": "i", "u4": "I", "i8": "q", "f4": "f", "f8": "d"}
+SETTLE_EVERY = 8192
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+STANDING_ORDER = ("Context", "Buffer", "MappedFile", "Graph", "DynTallocr", "GraphAllocator", "KVCache")
+"""Classes in the order in which a snapshot makes them again; others follow by name."""
+
+Put = Callable[[Event], None]
+
+
+class Dense(dict[Any, int]):
+    """Numbers things 0, 1, 2, ... as they first appear; `none` is -1."""
+
+    def __init__(self, none: Any) -> None:
+        super().__init__({none: -1})
+
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = len(self) - 1
+        return number
+
+
+class Recorder:
+    """Takes events from the bus and sorts them into the columns of its trace.
+
+    Taking one is an append; sorting happens in batches, or when the trace is read. Nothing that an event does not hold
+    itself is kept.
+    """
+
+    def __init__(self) -> None:
+        self._columns: dict[str, array[Any]] = {name: array(TYPECODES[d]) for name, d in TRACE_COLUMNS.items()}
+        self._ids = {space: Dense(-1) for space in ID_TYPES.values()}
+        self._texts = Dense("")
+        self._strings: list[str] = []
+        self._pending: list[Event] = []
+        self._settling = threading.RLock()
+        self._shift: int | None = None
+        self._puts: dict[type[Event], tuple[Put, ...]] = {kind: self._puts_of(i, kind) for i, kind in enumerate(KINDS)}
+        self.trace = Trace(new_meta(), self._strings, dict(self._columns))
+        self.trace._recorder = self
+
+    def take(self, event: Event) -> None:
+        """The sink that the bus calls."""
+        pending = self._pending
+        pending.append(event)
+        if len(pending) >= SETTLE_EVERY:
+            self.settle()
+
+    def settle(self) -> None:
+        """Sort the events taken so far into the columns."""
+        with self._settling:
+            n = len(self._pending)
+            batch = self._pending[:n]
+            del self._pending[:n]
+            if batch and self._shift is None and batch[0].seq >= 0:
+                self._shift = len(self._columns["ev.kind"]) - batch[0].seq
+            puts = self._puts
+            for event in batch:
+                for put in puts[type(event)]:
+                    put(event)
+
+    def take_snapshot(self) -> None:
+        """Record what stands, as the events that would have made it."""
+        self.take(SnapshotBegin())
+        for thing in sorted(bus.standing, key=standing_order):
+            for event in thing.snapshot():
+                self.take(event)
+        self.take(SnapshotEnd())
+        self.settle()
+
+    def take_values(self, computed: object) -> None:
+        """The sink that the bus calls with each node's tensor at its end."""
+        assert isinstance(computed, Tensor)
+        with self._settling:
+            self.settle()
+            stats, sample = sample_values(computed, VALUE_SAMPLES)
+            columns = self._columns
+            columns["v.event"].append(len(columns["ev.kind"]))
+            columns["v.tensor"].append(self._ids["tensor"][computed.id])
+            columns["v.stats"].extend(stats)
+            if not columns["v.ptr"]:
+                columns["v.ptr"].append(0)
+            columns["v.val"].frombytes(np.asarray(sample, np.float32).tobytes())
+            columns["v.ptr"].append(len(columns["v.val"]))
+
+    def describe(self) -> None:
+        """Take the model's name and the parameters from whatever stands and has a `describe()`."""
+        for thing in sorted(bus.standing, key=standing_order):
+            if hasattr(thing, "describe"):
+                self.trace.meta.update(thing.describe())
+
+    def _puts_of(self, index: int, kind: type[Event]) -> tuple[Put, ...]:
+        kinds, nodes, causes = (self._columns[f"ev.{name}"].append for name in ("kind", "node", "cause"))
+        tensors = self._ids["tensor"]
+
+        def stamp(event: Event) -> None:
+            kinds(index)
+            nodes(tensors[event.node])
+            cause = event.cause
+            causes(max(cause + (self._shift or 0), -1) if cause >= 0 else -1)
+
+        return (stamp, *(self._put(f"k.{kind.__name__}.{field.name}", field) for field in fields_of(kind)))
+
+    def _put(self, column: str, field: Field) -> Put:
+        get = attrgetter(field.name)
+        if field.is_list:
+            return self._put_list(column, field, get)
+        to = self._columns[column]
+        append = to.append
+        if field.is_id:
+            ids = self._ids[field.ftype]
+            return lambda event: append(ids[get(event)])
+        if field.ftype == "str":
+            number = self._number
+            return lambda event: append(number(get(event)))
+        if field.ftype == "dims":
+            return lambda event: to.extend(get(event))
+        if field.dtype == "i8":
+            return lambda event: append_whole(to, get(event))
+        return lambda event: append(get(event))
+
+    def _put_list(self, column: str, field: Field, get: Callable[[Event], Any]) -> Put:
+        ptr, val = self._columns[f"{column}.ptr"], self._columns[f"{column}.val"]
+        number: Callable[[Any], Any] | None = None
+        if field.is_id:
+            number = self._ids[field.item].__getitem__
+        elif field.item == "str":
+            number = self._number
+
+        def put(event: Event) -> None:
+            if not ptr:
+                ptr.append(0)
+            val.extend(map(number, get(event)) if number else get(event))
+            ptr.append(len(val))
+
+        return put
+
+    def _number(self, text: str) -> int:
+        number = self._texts[text]
+        if number == len(self._strings):
+            self._strings.append(text)
+        return number
+
+
+def append_whole(to: array[int], value: int) -> None:
+    """Append; what is beyond 64 bits becomes the largest (or smallest) that is not."""
+    try:
+        to.append(value)
+    except OverflowError:
+        to.append(max(INT64_MIN, min(value, INT64_MAX)))
+
+
+def standing_order(thing: Standing) -> tuple[int, str, int]:
+    name = type(thing).__name__
+    rank = STANDING_ORDER.index(name) if name in STANDING_ORDER else len(STANDING_ORDER)
+    return rank, name, getattr(thing, "id", 0)
+
+
+@contextmanager
+def record(values: bool = False) -> Iterator[Trace]:
+    """Record every event emitted inside the `with` block; the trace can be read already while it grows.
+
+    It begins with a snapshot of what stands. With `values`, each node's result is summed up and sampled when the node
+    ends, before its memory is reused.
+    """
+    recorder = Recorder()
+    recorder.take_snapshot()
+    before = bus.values
+    unsubscribe = bus.subscribe(None, recorder.take)
+    if values:
+        bus.values = recorder.take_values
+    try:
+        yield recorder.trace
+    finally:
+        unsubscribe()
+        bus.values = before
+        recorder.settle()
+        recorder.describe()
+        recorder.trace._recorder = None

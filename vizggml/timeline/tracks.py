@@ -1,0 +1,90 @@
+"""Tracks: what the player, the figures, the exports and the diff read. A seek costs O(log n + what is visible)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vizggml.timeline.columns import Column, Columns, pack, unpack, write_file
+from vizggml.timeline.schema import SCHEMA
+
+
+class Tracks:
+    """A folded trace: the events' columns, the static tables and the interval tracks, by name.
+
+    `meta` says how many events there are, the reference, the model, the kinds and their sentences, and each track's
+    stride. Text is an index into `strings`, -1 for none.
+    """
+
+    def __init__(self, meta: dict[str, Any], strings: list[str], columns: dict[str, Column]) -> None:
+        self.meta = meta
+        self.strings = strings
+        self.columns = columns
+
+    @property
+    def n_events(self) -> int:
+        return int(self.meta["n_events"])
+
+    def __len__(self) -> int:
+        return self.n_events
+
+    def __repr__(self) -> str:
+        return f"<Tracks of {self.n_events} events>"
+
+    def __getitem__(self, column: str) -> Column:
+        return self.columns[column]
+
+    def string(self, index: int) -> str:
+        return self.strings[index] if index >= 0 else ""
+
+    @property
+    def names(self) -> list[str]:
+        """The interval tracks there are."""
+        return list(self.meta["tracks"])
+
+    def track(self, name: str) -> dict[str, Column]:
+        """A track's columns by their short names: a, b and its values."""
+        prefix = f"t.{name}."
+        return {c[len(prefix) :]: v for c, v in self.columns.items() if c.startswith(prefix)}
+
+    def open_at(self, name: str, i: int) -> NDArray[np.int64]:
+        """The rows of a track that hold at event `i`, in order."""
+        a, b = self.columns[f"t.{name}.a"], self.columns[f"t.{name}.b"]
+        stride = int(self.meta["tracks"][name]["stride"])
+        ck, ckrow = self.columns[f"t.{name}.ck"], self.columns[f"t.{name}.ckrow"]
+        j = i // stride
+        standing = ckrow[ck[j] : ck[j + 1]].astype(np.int64)
+        first, last = np.searchsorted(a, [j * stride, i], side="right")
+        begun = np.arange(first, last)
+        return np.concatenate([standing[b[standing] > i], begun[b[begun] > i]])
+
+    def at(self, name: str, i: int) -> dict[str, Column]:
+        """The values of the rows of a track that hold at event `i`, by column."""
+        rows = self.open_at(name, i)
+        skipped = ("ck", "ckrow")
+        return {c: v[rows] for c, v in self.track(name).items() if c not in skipped}
+
+    def field(self, kind: str, field: str, row: int) -> Any:
+        """One field of the event in `row` of its kind: a number, a str, or a list of them."""
+        name = f"k.{kind}.{field}"
+        if f"{name}.ptr" in self.columns:
+            ptr = self.columns[f"{name}.ptr"]
+            return self.columns[f"{name}.val"][ptr[row] : ptr[row + 1]].tolist()
+        value = self.columns[name][row]
+        return value.tolist()
+
+    def to_bytes(self) -> bytes:
+        """The tracks as one container, as the player takes them."""
+        return pack(Columns("tracks", SCHEMA, self.meta, self.strings, self.columns))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        write_file(path, Columns("tracks", SCHEMA, self.meta, self.strings, self.columns))
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview, name: str = "tracks") -> Tracks:
+        """The inverse of `to_bytes`. VizggmlError if they are no tracks."""
+        content = unpack(data, "tracks", SCHEMA, name)
+        return cls(content.meta, content.strings, content.columns)
