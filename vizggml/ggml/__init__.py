@@ -33,7 +33,7 @@ _HOMES = {
     "gallocr": "GraphAllocator",
     "gguf": "GGUF read_gguf write_gguf",
     "graph_file": "alloc_report read_graph write_graph",
-    "sched": "BackendSched CpuBackend",
+    "sched": "BackendSched CPUBackend",
     "tallocr": "DynTallocr",
     "tensor": "Address Tensor",
     "threadpool": "ThreadPool",

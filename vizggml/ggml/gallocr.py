@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,10 +19,8 @@ from vizggml.events import (
     AllocGraphBegin,
     AllocGraphEnd,
     ChildrenChanged,
-    Event,
     ExtraTailFreed,
     GallocId,
-    GraphId,
     OutputKept,
     ParentRefused,
     ParentReused,
@@ -112,10 +110,6 @@ class GraphAllocator:
         self.hash_values: defaultdict[TensorId, HashNode] = defaultdict(HashNode)
         self.node_allocs: list[tuple[TensorAlloc, list[TensorAlloc]]] = []
         self.leaf_allocs: list[TensorAlloc] = []
-        self._graph = GraphId(-1)
-        self._planned = NO_TENSOR
-        self._decisions: list[tuple[type[Event], TensorId, tuple[int, ...]]] = []
-        bus.standing.add(self)
 
     def __repr__(self) -> str:
         return f"<GraphAllocator {self.id}: {', '.join(b.name for b in self.bufts)}>"
@@ -154,7 +148,6 @@ class GraphAllocator:
         if bus.on:
             bus.cause = bus.emit(ReserveBegin(self.id, graph.id, *misfit))
         try:
-            self._graph, self._decisions = graph.id, []
             for talloc in dict.fromkeys(self.buf_tallocs):
                 talloc.reset()
             self.alloc_graph_impl(graph, node_buffer_ids, leaf_buffer_ids)
@@ -165,12 +158,7 @@ class GraphAllocator:
                 bus.emit(ReserveEnd(self.id, graph.id, sizes, realloc))
         finally:
             bus.cause = cause
-            self._plan_for(NO_TENSOR)
-
-    def _plan_for(self, node: TensorId) -> None:
-        self._planned = node
-        if bus.on:
-            bus.node = node
+            bus.node = NO_TENSOR
 
     def alloc_graph_impl(
         self, graph: Graph, node_buffer_ids: Sequence[int] | None, leaf_buffer_ids: Sequence[int] | None
@@ -178,12 +166,12 @@ class GraphAllocator:
         """Decide where everything goes. `ggml_gallocr_alloc_graph_impl`, ggml/src/ggml-alloc.c."""
         self.hash_values.clear()
         for i, leaf in enumerate(graph.leafs):
-            self._plan_for(leaf.id)
+            bus.node = leaf.id
             self.allocate_node(leaf, leaf_buffer_ids[i] if leaf_buffer_ids else 0)
         self._count_and_place_inputs(graph, node_buffer_ids)
         for i, node in enumerate(graph.nodes):
             buffer_id = node_buffer_ids[i] if node_buffer_ids else 0
-            self._plan_for(node.id)
+            bus.node = node.id
             for parent in node.src:
                 if parent is not None:
                     self.allocate_node(parent, buffer_id)
@@ -197,7 +185,7 @@ class GraphAllocator:
         values = self.hash_values
         for i, node in enumerate(graph.nodes):
             buffer_id = node_buffer_ids[i] if node_buffer_ids else 0
-            self._plan_for(node.id)
+            bus.node = node.id
             # a node without an op stands in the order only to say until when its sources must live
             if node.view_src is not None and node.op != "NONE":
                 values[node.view_src.id].n_views += 1
@@ -255,10 +243,8 @@ class GraphAllocator:
         hn.buffer_id = buffer_id
         hn.size = self.bufts[buffer_id].get_alloc_size(node)
         hn.chunk, hn.offset = self.buf_tallocs[buffer_id].alloc(hn.size, node)
-        decision = (self.id, node.id, buffer_id, hn.chunk, hn.offset, hn.size)
-        self._decisions.append((TensorAssigned, self._planned, decision))
         if bus.on:
-            bus.emit(TensorAssigned(*decision))
+            bus.emit(TensorAssigned(self.id, node.id, buffer_id, hn.chunk, hn.offset, hn.size))
 
     def _reuse_parent(self, node: Tensor, hn: HashNode, buffer_id: int) -> bool:
         """Let `node` take over the place of the first parent that allows it."""
@@ -275,10 +261,8 @@ class GraphAllocator:
             hn.size = self.bufts[hn.buffer_id].get_alloc_size(node)
             hn.reuses = parent.id
             p_hn.allocated = False
-            decision = (self.id, node.id, parent.id, hn.buffer_id, hn.chunk, hn.offset, hn.size)
-            self._decisions.append((ParentReused, self._planned, decision))
             if bus.on:
-                bus.emit(ParentReused(*decision))
+                bus.emit(ParentReused(self.id, node.id, parent.id, hn.buffer_id, hn.chunk, hn.offset, hn.size))
             self.free_extra_space(node, parent)
             return True
         return False
@@ -326,16 +310,13 @@ class GraphAllocator:
     def free_node(self, t: Tensor, by: Tensor) -> None:
         """Take the place of `t` back, unless it is an output. `ggml_gallocr_free_node`, ggml/src/ggml-alloc.c."""
         if t.flags & FLAG_OUTPUT:
-            self._decisions.append((OutputKept, self._planned, (self.id, t.id)))
             if bus.on:
                 bus.emit(OutputKept(self.id, t.id))
             return
         hn = self.hash_values[t.id]
-        decision = (self.id, t.id, hn.buffer_id, hn.chunk, hn.offset, hn.size, by.id)
-        self._decisions.append((TensorFreed, self._planned, decision))
         cause = bus.cause
         if bus.on:
-            bus.cause = bus.emit(TensorFreed(*decision))
+            bus.cause = bus.emit(TensorFreed(self.id, t.id, hn.buffer_id, hn.chunk, hn.offset, hn.size, by.id))
         self.buf_tallocs[hn.buffer_id].free_bytes((hn.chunk, hn.offset), hn.size)
         bus.cause = cause
         hn.allocated = False
@@ -459,16 +440,3 @@ class GraphAllocator:
             for buffer in self.buffers[i] or ():
                 buffer.free()
         self.buffers = [None] * len(self.bufts)
-        bus.standing.discard(self)
-        for talloc in self.buf_tallocs:
-            bus.standing.discard(talloc)
-
-    def snapshot(self) -> Iterator[Event]:
-        """The decisions of the last reserve; the searches behind them are not kept. `node` is the node planned then."""
-        if self._graph < 0:
-            return
-        yield ReserveBegin(self.id, self._graph, *ASKED)
-        for kind, node, decision in self._decisions:
-            yield kind(*decision, node=node)
-        sizes = tuple(size for i in self._own_buffers() for size in self.chunk_sizes()[i])
-        yield ReserveEnd(self.id, self._graph, sizes, False)
