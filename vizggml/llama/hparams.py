@@ -96,7 +96,7 @@ class HParams:
                 f"{arch} needs the three to be equal"
             )
         n_ctx_train = _positive(meta, f"{arch}.context_length")
-        factor = meta.get_f32(f"{arch}.rope.scaling.factor", meta.get_f32(f"{arch}.rope.scale_linear", 0.0))
+        factor = _finite(meta, f"{arch}.rope.scaling.factor", _finite(meta, f"{arch}.rope.scale_linear", 0.0))
         return cls(
             architecture=arch,
             name=meta.get_str("general.name", ""),
