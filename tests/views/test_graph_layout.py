@@ -47,7 +47,7 @@ def test_every_node_and_every_edge_is_there(tracks: SyntheticTracks) -> None:
     nodes, edges = graph["nodes"], graph["edges"]
     assert graph["n_nodes"] == len(table.nodes)
     assert sorted(t for s in graph["sections"] for t in s["nodes"]) == sorted(table.nodes)
-    assert {t for t in nodes["tensor"]} == set(table.nodes) | {s for n in table.nodes for s in table.srcs[n]}
+    assert set(nodes["tensor"]) == set(table.nodes) | {s for n in table.nodes for s in table.srcs[n]}
     assert sum(nodes["tensor"].count(n) for n in table.nodes) == len(table.nodes)
     joined = {(nodes["tensor"][a], nodes["tensor"][b]) for a, b in zip(edges["src"], edges["dst"], strict=True)}
     assert joined == {(s, n) for n in table.nodes for s in table.srcs[n]}
@@ -65,9 +65,12 @@ def test_boxes_do_not_overlap_and_stay_in_their_section(tracks: SyntheticTracks)
     frames = {s["id"]: s for s in graph["sections"]}
     for s, left, top, right, bottom in boxes:
         frame = frames[s]
-        assert frame["x"] <= left and right <= frame["x"] + frame["w"]
-        assert frame["y"] <= top and bottom <= frame["y"] + frame["h"]
-        assert right <= graph["width"] and bottom <= graph["height"]
+        assert frame["x"] <= left
+        assert right <= frame["x"] + frame["w"]
+        assert frame["y"] <= top
+        assert bottom <= frame["y"] + frame["h"]
+        assert right <= graph["width"]
+        assert bottom <= graph["height"]
 
 
 def test_sources_stand_above_their_consumers_in_a_section(tracks: SyntheticTracks) -> None:

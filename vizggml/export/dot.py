@@ -19,7 +19,7 @@ def graph_dot(source: Drawable, graph: int | None = None) -> str:
     table = table_of(source, graph)
     sections = cut(table)
     home = {node: s for s, section in enumerate(sections) for node in section.nodes}
-    lines = ["digraph {", '  node [shape=box style=filled fillcolor=white fontname="monospace" fontsize=10]']
+    lines = ["digraph {", '  node [shape=box style=filled fillcolor=white fontname="Courier" fontsize=10]']
     for s, section in enumerate(sections):
         lines += _cluster(table, section, s)
     for s, section in enumerate(sections):
@@ -36,9 +36,11 @@ def to_dot(source: Drawable, path: str | os.PathLike[str], graph: int | None = N
 
 
 def quoted(text: str) -> str:
-    """`text` as a DOT string that stands for itself: unseen characters shown, `\\` and `"` escaped."""
-    shown = labels.visible(text)
-    return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """`text` as a DOT string that stands for itself: no escape, no HTML entity, no end of string is found in it."""
+    return '"' + labels.visible(text).translate(_ESCAPES) + '"'
+
+
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
 
 
 def _entry(section: Section, tail: int, home: dict[int, int]) -> str:
