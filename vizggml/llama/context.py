@@ -1,0 +1,370 @@
+"""A context: one running conversation with a model. It owns the cache, the compute buffer and the standing graph.
+
+`decode` is the whole loop: the batch is split into ubatches, each finds its cells, gets a graph (the standing one, if
+it still fits), has its inputs written, is computed, and leaves its logits in the output buffer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vizggml.errors import VizggmlError
+from vizggml.events import (
+    NO_SEQ,
+    DecodeBegin,
+    DecodeEnd,
+    Event,
+    LogitsReady,
+    NodeEnd,
+    ReuseDecided,
+    TokenSampled,
+    bus,
+)
+from vizggml.ggml import ops
+from vizggml.ggml.buffer import Buffer, cpu_buffer_type
+from vizggml.ggml.sched import BackendSched, CPUBackend
+from vizggml.ggml.tensor import Tensor
+from vizggml.ggml.types import I32
+from vizggml.llama.architectures import llama, qwen3
+from vizggml.llama.batch import Batch, Ubatch, check, reserve, split
+from vizggml.llama.cparams import ContextParams, CParams
+from vizggml.llama.graph import GraphBuilder, GraphResult
+from vizggml.llama.graph_input import GraphParams, InputKShift, MemoryContext, checked
+from vizggml.llama.hparams import HParams
+from vizggml.llama.kv_cache import KVCache, Slot
+from vizggml.llama.loader import Weights
+from vizggml.llama.sampling import DEFAULT_SEED, SamplerChain, default_chain
+from vizggml.llama.vocab import Vocab
+
+ARCHITECTURES: dict[str, Callable[[GraphBuilder], None]] = {"llama": llama.build, "qwen3": qwen3.build}
+LOGITS_SHOWN = 10
+
+Hook = Callable[[Tensor], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One generated token: `text` is what it completed, `p` its probability among the candidates that were left."""
+
+    id: int
+    text: str
+    p: float
+    pos: int
+
+
+class Context:
+    """`llama_context`, src/llama-context.cpp."""
+
+    def __init__(self, hparams: HParams, vocab: Vocab, weights: Weights, params: ContextParams) -> None:
+        self.hparams = hparams
+        self.vocab = vocab
+        self.weights = weights
+        self.cparams = CParams.resolve(params, hparams)
+        self.stopped = ""
+        self._generation = 0
+        self.before_node: Hook | None = None
+        self.after_node: Hook | None = None
+        cp, buft = self.cparams, cpu_buffer_type()
+        self.buf_output: Buffer | None = None
+        self.n_outputs = 0
+        self.output_reserve(cp.n_seq_max)
+        self.memory = KVCache(hparams, cp, buft)
+        self.backend = CPUBackend(cp.n_threads, textbook=cp.textbook, fast=cp.fast)
+        self.max_nodes = max(1024, 8 * len(weights))
+        self.sched = BackendSched([self.backend], self.max_nodes)
+        self.gf_res_reserve = GraphResult(self.max_nodes)
+        self.gf_res_prev: list[GraphResult | None] = [None, None]
+        self.gf_res_prev_active: GraphResult | None = None
+        self.n_decoded = 0
+        self.n_reused = 0
+        self.sched_reserve()
+
+    # Memory.
+
+    def output_reserve(self, n_outputs: int) -> None:
+        """Room for the logits of `n_outputs` tokens. `llama_context::output_reserve`, src/llama-context.cpp."""
+        n_outputs_max = max(n_outputs, self.cparams.n_seq_max)
+        size = self.hparams.n_vocab * n_outputs_max * 4
+        if self.buf_output is None or self.buf_output.size < size:
+            if self.buf_output is not None:
+                self.buf_output.free()
+            self.buf_output = cpu_buffer_type().alloc_buffer(size)
+        self._logits = self.buf_output.memory[:size].view(np.float32).reshape(n_outputs_max, self.hparams.n_vocab)
+        self.n_outputs = 0
+
+    def sched_reserve(self) -> None:
+        """Plan the worst graphs, so that no later one needs more: a prompt, a token, and the prompt again.
+
+        `llama_context::sched_reserve`, src/llama-context.cpp.
+        """
+        cp = self.cparams
+        n_tokens = min(cp.n_ctx, cp.n_ubatch)
+        n_outputs = min(n_tokens, cp.n_outputs_max)
+        self.graph_reserve(n_tokens, n_outputs)
+        self.graph_reserve(cp.n_seq_max, cp.n_seq_max)
+        self.graph_reserve(n_tokens, n_outputs)
+
+    def graph_reserve(self, n_tokens: int, n_outputs: int) -> None:
+        """Build a graph that sees the whole cache, and reserve for it. `llama_context::graph_reserve`."""
+        n_seqs = self.cparams.n_seq_max
+        n_seq_tokens = -(-n_tokens // n_seqs)
+        self.sched.reset()
+        self._forget_graphs()
+        ubatch = reserve(n_seq_tokens, n_seqs, n_outputs)
+        mctx = MemoryContext(self.memory, (0,), len(self.memory.cells))
+        res = self.gf_res_reserve
+        res.reset()
+        self.build_graph(res, self.graph_params(ubatch, mctx, n_outputs))
+        self.sched.reserve(res.gf)
+
+    def _forget_graphs(self) -> None:
+        for res in self.gf_res_prev:
+            if res is not None:
+                res.reset()
+        self.gf_res_prev_active = None
+
+    @property
+    def compute_buffer_size(self) -> int:
+        """Bytes of the compute buffer. `ggml_backend_sched_get_buffer_size`, ggml/src/ggml-backend.cpp."""
+        return self.sched.get_buffer_size(self.backend)
+
+    # Graphs.
+
+    def graph_params(self, ubatch: Ubatch, mctx: MemoryContext, n_outputs: int) -> GraphParams:
+        """`llama_context::graph_params`, src/llama-context.cpp."""
+        return GraphParams(self.hparams.architecture, self.hparams, self.cparams, ubatch, mctx, n_outputs)
+
+    def build_graph(self, res: GraphResult, params: GraphParams) -> None:
+        """`llama_model::build_graph`, src/llama-model.cpp."""
+        ARCHITECTURES[params.arch](GraphBuilder(params, self.weights, res))
+        res.set_outputs()
+
+    def get_gf_res_prev(self, n_outputs: int) -> GraphResult:
+        """The standing result for ubatches with or without outputs. `llama_context::get_gf_res_prev`."""
+        i = int(n_outputs > 0)
+        res = self.gf_res_prev[i]
+        if res is None:
+            res = self.gf_res_prev[i] = GraphResult(self.max_nodes)
+        return res
+
+    def process_ubatch(self, ubatch: Ubatch, slot: Slot) -> GraphResult:
+        """Compute one ubatch. `llama_context::process_ubatch`, src/llama-context.cpp."""
+        self.memory.apply_ubatch(slot, ubatch)
+        mctx = MemoryContext(self.memory, slot, self.memory.n_kv)
+        res = self.get_gf_res_prev(ubatch.n_outputs)
+        params = self.graph_params(ubatch, mctx, ubatch.n_outputs)
+        if self.can_reuse(res, params):
+            self.n_reused += 1
+        else:
+            self.gf_res_prev_active = None
+            res.reset()
+            self.sched.reset()
+            self.build_graph(res, params)
+            self.sched.alloc_graph(res.gf)
+            self.gf_res_prev_active = res
+        res.set_inputs(ubatch)
+        with self._telling_writes(res, slot):
+            self.graph_compute(res)
+        return res
+
+    def can_reuse(self, res: GraphResult, params: GraphParams) -> bool:
+        """Whether the standing graph serves; the verdict is told."""
+        active = self.gf_res_prev_active
+        if active is None or active.params is None:
+            active, reused, why = res, False, "no graph stands"
+        elif not checked(active.gf.id, "context", [("has outputs", active.params.n_outputs > 0, params.n_outputs > 0)]):
+            reused, why = False, "the standing graph is the other one"
+        else:
+            reused = res.can_reuse(params)
+            why = "all conditions hold" if reused else "a condition does not hold"
+        if bus.on:
+            bus.emit(ReuseDecided(active.gf.id, reused, why))
+        return reused
+
+    def graph_compute(self, res: GraphResult) -> None:
+        """`llama_context::graph_compute`, src/llama-context.cpp."""
+        self.backend.before_node, self.backend.after_node = self.before_node, self.after_node
+        self.sched.graph_compute(res.gf)
+
+    @contextmanager
+    def _telling_writes(self, res: GraphResult, slot: Slot) -> Iterator[None]:
+        """While somebody listens, tell of each write into the cache when its node has been computed."""
+        if not bus.on:
+            yield
+            return
+        writes = {t.id: (t, il, which) for t, il, which in res.written()}
+
+        def ended(event: Event) -> None:
+            if isinstance(event, NodeEnd) and event.thread == 0 and event.tensor in writes:
+                for told in self.memory.written(*writes[event.tensor][:1], slot, *writes[event.tensor][1:]):
+                    bus.emit(told, cause=event.seq)
+
+        unsubscribe = bus.subscribe(NodeEnd, ended)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    # Decoding.
+
+    @property
+    def n_past(self) -> int:
+        """The position that the next token of sequence 0 takes."""
+        return self.memory.cells.seq_pos_max(0) + 1
+
+    @property
+    def logits(self) -> NDArray[np.float32]:
+        """The logits of the last batch, one row for each output. `llama_get_logits`, src/llama-context.cpp.
+
+        The rows are the output buffer itself: the next decode writes over them.
+        """
+        return self._logits[: self.n_outputs]
+
+    def decode(self, batch: Batch | Sequence[int], outputs: Sequence[int] | None = None) -> NDArray[np.float32]:
+        """Compute a batch; its logits (see `logits`). `llama_context::decode`, src/llama-context.cpp.
+
+        Token ids alone follow what sequence 0 holds; `outputs` are then the indices of those whose logits are wanted,
+        None for the last one. VizggmlError if the batch is malformed or finds no room; then nothing of the ubatch that
+        failed stays in the cache.
+        """
+        if not isinstance(batch, Batch):
+            batch = Batch.of(batch, self.n_past, outputs)
+        cp, cells = self.cparams, self.memory.cells
+        check(batch, self.hparams.n_vocab, cp.n_seq_max, [cells.seq_pos_max(s) for s in range(cp.n_seq_max)])
+        if len(batch) > cp.n_batch:
+            raise VizggmlError(f"batch: {len(batch)} tokens, the limit is n_batch {cp.n_batch}")
+        begin, index = time.perf_counter_ns(), self.n_decoded
+        seq = bus.emit(DecodeBegin(index, len(batch), batch.n_outputs, batch.pos[0])) if bus.on else NO_SEQ
+        with bus.because(seq):
+            self._decode(batch)
+            if bus.on:
+                self._tell_logits(batch)
+        self.n_decoded += 1
+        if bus.on:
+            bus.emit(DecodeEnd(index, time.perf_counter_ns() - begin), cause=seq)
+        return self.logits
+
+    def _decode(self, batch: Batch) -> None:
+        self.memory_update()
+        ubatches = list(split(batch, self.cparams.n_ubatch))
+        slots = self.memory.prepare(ubatches)
+        if slots is None:
+            cells = self.memory.cells
+            raise VizggmlError(
+                f"batch: {len(batch)} tokens, the cache has {len(cells) - cells.used} of {len(cells)} free"
+            )
+        self.output_reserve(batch.n_outputs)
+        done = 0
+        for ubatch, slot in zip(ubatches, slots, strict=True):
+            try:
+                res = self.process_ubatch(ubatch, slot)
+            except BaseException:
+                self._undo(ubatch)
+                raise
+            n = ubatch.n_outputs
+            if n and res.t_logits is not None:
+                self._logits[done : done + n] = res.t_logits.array()[0, 0]
+            done += n
+        self.n_outputs = done
+
+    def _undo(self, ubatch: Ubatch) -> None:
+        """Take a ubatch that failed or was interrupted out of the cache, and trust no graph."""
+        self.gf_res_prev_active = None
+        for s in {s for seqs in ubatch.seq_id for s in seqs}:
+            self.memory.seq_rm(s, min(p for p, seqs in zip(ubatch.pos, ubatch.seq_id, strict=True) if s in seqs), -1)
+
+    def _tell_logits(self, batch: Batch) -> None:
+        positions = [pos for pos, output in zip(batch.pos, batch.output, strict=True) if output]
+        for pos, row in zip(positions, self.logits, strict=True):
+            top = np.argsort(-row, kind="stable")[:LOGITS_SHOWN]
+            pieces = tuple(self.vocab.token_to_piece(int(i)) for i in top)
+            bus.emit(LogitsReady(pos, tuple(map(int, top)), pieces, tuple(map(float, row[top]))))
+
+    def memory_update(self) -> None:
+        """Turn the keys of moved positions to match. `llama_context::memory_update`, src/llama-context.cpp."""
+        kv, cp = self.memory, self.cparams
+        if not kv.cells.has_shift:
+            return
+        self._forget_graphs()
+        self.sched.reset()
+        res = self.gf_res_reserve
+        res.reset()
+        inp = self.build_graph_shift(res)
+        self.sched.alloc_graph(res.gf)
+        inp.set_input()
+        self.graph_compute(res)
+        kv.cells.reset_shift()
+        n_tokens = min(cp.n_ctx, cp.n_ubatch)
+        self.graph_reserve(n_tokens, min(n_tokens, cp.n_outputs_max))
+
+    def build_graph_shift(self, res: GraphResult) -> InputKShift:
+        """Rotate every cell's key by how far its position was moved. `llama_kv_cache::build_graph_shift`."""
+        kv, hp, cp = self.memory, self.hparams, self.cparams
+        n_cells = len(kv.cells)
+        k_shift = res.ctx.new_tensor(I32, (n_cells,)).set_input()
+        for il, k in enumerate(kv.k):
+            nb1, nb2 = k.type.row_size(hp.n_embd_head_k), k.type.row_size(k.ne[0])
+            view = ops.view_3d(res.ctx, k, hp.n_rot, hp.n_head_kv[il], n_cells, nb1, nb2, 0)
+            freqs = cp.rope_freq_base, cp.rope_freq_scale
+            yarn = cp.yarn_ext_factor, cp.yarn_attn_factor, cp.yarn_beta_fast, cp.yarn_beta_slow
+            factors = llama.rope_factors(self.weights, cp, hp)
+            rope = hp.n_rot, hp.rope_type, cp.n_ctx_orig_yarn, *freqs, *yarn
+            res.gf.build_forward_expand(ops.rope_ext(res.ctx, view, k_shift, factors, *rope, in_place=True))
+        return InputKShift(kv, k_shift)
+
+    # Generating.
+
+    def generate(
+        self,
+        prompt: str | Sequence[int],
+        max_tokens: int = 128,
+        temp: float = 0.8,
+        top_k: int = 40,
+        top_p: float = 0.95,
+        min_p: float = 0.05,
+        seed: int = DEFAULT_SEED,
+    ) -> Iterator[Token]:
+        """Forget what the cache holds, read the prompt, and yield token after token.
+
+        It ends after `max_tokens`, at a token that ends a text, or when the context is full: `stopped` says which.
+        `temp` 0 takes the likeliest token each time. VizggmlError if the prompt does not fit into the context.
+        """
+        chain = default_chain(temp, top_k, top_p, min_p, seed)
+        tokens = self.vocab.tokenize(prompt) if isinstance(prompt, str) else list(prompt)
+        if not tokens:
+            raise VizggmlError("prompt: it has no tokens")
+        if len(tokens) > self.cparams.n_ctx:
+            raise VizggmlError(f"prompt: {len(tokens)} tokens, the context holds {self.cparams.n_ctx} (n_ctx)")
+        self._generation += 1
+        self.stopped = ""
+        self.memory.clear()
+        return self._generate(tokens, max_tokens, chain, self._generation)
+
+    def _generate(self, tokens: list[int], max_tokens: int, chain: SamplerChain, me: int) -> Iterator[Token]:
+        n_batch, stream = self.cparams.n_batch, self.vocab.stream()
+        for begin in range(0, len(tokens), n_batch):
+            last = begin + n_batch >= len(tokens)
+            self.decode(tokens[begin : begin + n_batch], None if last else [])
+        for n in range(1, max_tokens + 1):
+            pos = self.n_past
+            id, p = chain.sample(self.logits[-1])
+            if bus.on:
+                bus.emit(TokenSampled(id, self.vocab.token_to_piece(id), p, pos))
+            if self.vocab.is_eog(id):
+                self.stopped = "end of text"
+                return
+            yield Token(id, stream.push(id), p, pos)
+            if me != self._generation:
+                raise VizggmlError("generate: another generation has begun on this context")
+            if n < max_tokens and pos >= self.cparams.n_ctx:
+                self.stopped = f"the context is full: {pos} tokens"
+                return
+            if n < max_tokens:
+                self.decode([id])
+        self.stopped = "max_tokens"
