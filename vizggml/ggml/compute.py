@@ -68,7 +68,7 @@ def _compute_watched(g: Graph, plan: Plan, tape: Tape, before_node: Hook | None,
         for step in tape.steps:
             node = step.node
             bus.node = node.id
-            if step.job is None:
+            if step.skip:
                 if bus.on:
                     bus.emit(NodeSkipped(g.id, node.id, step.skip))
                 continue
@@ -91,29 +91,27 @@ def _compute_watched(g: Graph, plan: Plan, tape: Tape, before_node: Hook | None,
 
 
 def _run_alone(g: Graph, step: Step, begin: int) -> None:
-    assert step.job is not None
     if not bus.on:
-        step.job(0)
+        step.run(0)
         return
     node = step.node
     seq = bus.emit(NodeBegin(g.id, node.id, 0, time.perf_counter_ns() - begin))
     with bus.because(seq):
-        step.job(0)
+        step.run(0)
     bus.emit(NodeEnd(g.id, node.id, 0, time.perf_counter_ns() - begin), cause=seq)
 
 
 def _run_wide(g: Graph, tape: Tape, step: Step, begin: int) -> None:
-    job, pool, node, width = step.job, tape.pool, step.node, step.width
-    assert job is not None
+    pool, node, width = tape.pool, step.node, step.width
     assert pool is not None
     if not bus.on:
-        pool.run(job, width)
+        pool.run(step.run, width)
         return
     begins = [0] * width
 
     def timed(ith: int) -> None:
         begins[ith] = time.perf_counter_ns()
-        job(ith)
+        step.run(ith)
 
     pool.run(timed, width)
     seqs = [bus.emit(NodeBegin(g.id, node.id, ith, ns - begin)) for ith, ns in enumerate(begins)]

@@ -131,7 +131,7 @@ def compute_releasing(
         for step in tape.steps:
             bus.node = step.node.id
             run.assign(step.node)
-            if step.job is not None:
+            if not step.skip:
                 _compute(g, step, begin, before_node, after_node)
             elif bus.on:
                 bus.emit(NodeSkipped(g.id, step.node.id, step.skip))
@@ -144,16 +144,15 @@ def compute_releasing(
 
 
 def _compute(g: Graph, step: Step, begin: int, before_node: Hook | None, after_node: Hook | None) -> None:
-    node, job = step.node, step.job
-    assert job is not None
+    node = step.node
     if before_node is not None:
         before_node(node)
     if bus.on:
         seq = bus.emit(NodeBegin(g.id, node.id, 0, time.perf_counter_ns() - begin))
-        job(0)
+        step.run(0)
         bus.emit(NodeEnd(g.id, node.id, 0, time.perf_counter_ns() - begin), cause=seq)
     else:
-        job(0)
+        step.run(0)
     if bus.values is not None:
         bus.values(node)
     if after_node is not None:

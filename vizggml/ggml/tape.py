@@ -31,15 +31,31 @@ MIN_PARALLEL_WORK = 256 * 1024
 from Python takes as long as to compute them."""
 
 
+def nothing() -> None:
+    """The work of a node that is skipped."""
+
+
 @dataclass(slots=True, eq=False)
 class Step:
-    """One node of the tape. `skip` says why it is not computed, "" if it is; `fused` is the node computed along."""
+    """One node of the tape: `work` with one of `args` for each thread, or nothing, for the reason `skip`.
+
+    `fused` is the node that is computed along.
+    """
 
     node: Tensor
     skip: str = ""
     fused: Tensor | None = None
-    width: int = 1
-    job: Callable[[int], None] | None = None
+    work: Callable[..., None] = nothing
+    args: tuple[tuple[object, ...], ...] = ()
+
+    @property
+    def width(self) -> int:
+        """The threads that share the node."""
+        return len(self.args)
+
+    def run(self, ith: int) -> None:
+        """The share of thread `ith`."""
+        self.work(*self.args[ith])
 
 
 @dataclass(slots=True, eq=False)
@@ -156,27 +172,23 @@ class _Recorder:
                 steps.append(Step(node, skip))
                 continue
             fused = self.plan.graph.nodes[i + 1] if self.fuse and can_fuse(self.plan.graph, i) else None
-            width = min(node_width(node, self.plan.n_tasks[i]), self.plan.n_threads)
-            steps.append(Step(node, "", fused, width, self.job(node, fused, self.params(width))))
+            params = self.params(min(node_width(node, self.plan.n_tasks[i]), self.plan.n_threads))
+            if fused is not None:
+                both = self.fused_kernel(node, fused)
+                steps.append(Step(node, "", fused, both, tuple((p, node, fused) for p in params)))
+            else:
+                steps.append(Step(node, "", None, self.kernel(node), tuple((p, node) for p in params)))
         return steps
 
-    def job(self, node: Tensor, fused: Tensor | None, params: tuple[ComputeParams, ...]) -> Callable[[int], None]:
-        if fused is not None:
-            both = cast(FusedKernel, self.kernels.get(f"{node.op}+{fused.op}", FUSED[node.op, fused.op]))
+    def fused_kernel(self, node: Tensor, fused: Tensor) -> FusedKernel:
+        return FUSED[node.op, fused.op]
 
-            def compute_both(ith: int) -> None:
-                both(params[ith], node, fused)
-
-            return compute_both
+    def kernel(self, node: Tensor) -> Kernel:
         kernel = self.kernels.get(node.op)
         if kernel is None:
             types = ", ".join("none" if src is None else src.type.name for src in node.src)
             raise VizggmlError(f"node {node.name!r}: op {node.op} has no kernel ({types or 'nothing'} to {node.type})")
-
-        def compute(ith: int) -> None:
-            kernel(params[ith], node)
-
-        return compute
+        return kernel
 
 
 def record_tape(plan: Plan, key: TapeKey) -> Tape:
@@ -190,12 +202,12 @@ def record_tape(plan: Plan, key: TapeKey) -> Tape:
     steps = _Recorder(plan, key, pool).steps()
     calls: list[Callable[[], None]] = []
     for step in steps:
-        if step.job is None:
+        if step.skip:
             continue
         if step.width > 1 and pool is not None:
-            calls.append(partial(pool.run, step.job, step.width))
+            calls.append(partial(pool.run, step.run, step.width))
         else:
-            calls.append(partial(step.job, 0))
+            calls.append(partial(step.work, *step.args[0]))
     tape = Tape(steps, calls, pool)
     plan.tapes[key] = tape
     return tape

@@ -166,15 +166,18 @@ def elu(x: Floats) -> Floats:
 
 
 def sigmoid(x: Floats) -> Floats:
-    return F32(1) / (F32(1) + np.exp(-x))
+    grown: Floats = np.exp(-x)
+    return F32(1) / (F32(1) + grown)
 
 
 def silu(x: Floats) -> Floats:
-    return x / (F32(1) + np.exp(-x))
+    grown: Floats = np.exp(-x)
+    return x / (F32(1) + grown)
 
 
 def hardsigmoid(x: Floats) -> Floats:
-    return np.minimum(F32(1), np.maximum(F32(0), (x + F32(3)) / F32(6)))
+    line: Floats = np.clip((x + F32(3)) / F32(6), F32(0), F32(1))
+    return line
 
 
 def hardswish(x: Floats) -> Floats:
@@ -197,12 +200,14 @@ def round_half_away(x: Floats) -> Floats:
 
 def gelu_tanh(x: Floats) -> Floats:
     """`ggml_gelu_f32`, ggml/src/ggml-cpu/vec.h."""
-    return F32(0.5) * x * (F32(1) + np.tanh(SQRT_2_OVER_PI * x * (F32(1) + GELU_COEF_A * x * x)))
+    bend: Floats = np.tanh(SQRT_2_OVER_PI * x * (F32(1) + GELU_COEF_A * x * x))
+    return F32(0.5) * x * (F32(1) + bend)
 
 
 def gelu_quick_sigmoid(x: Floats) -> Floats:
     """`ggml_gelu_quick_f32`, ggml/src/ggml-cpu/vec.h."""
-    return x * (F32(1) / (F32(1) + np.exp(GELU_QUICK_COEF * x)))
+    grown: Floats = np.exp(GELU_QUICK_COEF * x)
+    return x * (F32(1) / (F32(1) + grown))
 
 
 def through_f16(function: Unary, x: Floats) -> Floats:
@@ -225,7 +230,8 @@ _erf = np.frompyfunc(math.erf, 1, 1)
 
 def gelu_erf(x: Floats) -> Floats:
     """`ggml_vec_gelu_erf_f32`, ggml/src/ggml-cpu/vec.h."""
-    return F32(0.5) * x * (F32(1) + _erf(x * SQRT_2_INV).astype(F32))
+    bend: Floats = _erf(x * SQRT_2_INV).astype(F32)
+    return F32(0.5) * x * (F32(1) + bend)
 
 
 UNARY: dict[str, Unary] = {
@@ -273,7 +279,8 @@ def forward_xielu(params: ComputeParams, dst: Tensor) -> None:
 
     def xielu(x: Floats) -> Floats:
         negative = (np.expm1(np.minimum(x, eps)) - x) * alpha_n
-        return np.where(x > 0, alpha_p * x * x, negative) + beta * x
+        curve: Floats = np.where(x > 0, alpha_p * x * x, negative)
+        return curve + beta * x
 
     forward_unary_function(params, dst, xielu)
 

@@ -22,7 +22,8 @@ def _rows_f32(dst: Tensor, rows: Rows) -> Floats:
 def rms_scale(x: Floats, eps: float) -> Floats:
     """1 / sqrt(mean of squares + eps) of each row; the squares are F32, their sum F64, as in ggml."""
     mean = ((x * x).sum(axis=-1, keepdims=True, dtype=np.float64) / x.shape[-1]).astype(F32)
-    return F32(1) / np.sqrt(mean + F32(eps))
+    root: Floats = np.sqrt(mean + F32(eps))
+    return F32(1) / root
 
 
 def forward_rms_norm(params: ComputeParams, dst: Tensor) -> None:

@@ -1,0 +1,155 @@
+"""The pool: who runs what, the barrier, and what happens when a thread fails."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from vizggml.errors import VizggmlError
+from vizggml.ggml.threadpool import ThreadPool
+
+
+def pool_threads() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name.startswith("vizggml-")]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_each_thread_does_its_share_once(n_threads: int) -> None:
+    with ThreadPool(n_threads) as pool:
+        for n in range(1, n_threads + 1):
+            seen: list[int] = []
+            pool.run(seen.append, n)
+            assert sorted(seen) == list(range(n))
+
+
+def test_the_caller_is_thread_0_and_the_others_persist() -> None:
+    with ThreadPool(3) as pool:
+        ran: dict[int, set[int]] = {0: set(), 1: set(), 2: set()}
+        for _ in range(20):
+            pool.run(lambda ith: ran[ith].add(threading.get_ident()), 3)
+        assert ran[0] == {threading.get_ident()}
+        assert len(ran[1]) == len(ran[2]) == 1
+        assert len(ran[0] | ran[1] | ran[2]) == 3
+
+
+def test_run_returns_when_all_are_done() -> None:
+    with ThreadPool(4) as pool:
+        done = [0] * 4
+
+        def count(ith: int) -> None:
+            for _ in range(1000):
+                done[ith] += 1
+
+        for i in range(1, 20):
+            pool.run(count, 4)
+            assert done == [1000 * i] * 4
+
+
+def test_waits_are_measured_to_the_last_thread() -> None:
+    with ThreadPool(2) as pool:
+        gate = threading.Event()
+
+        def work(ith: int) -> None:
+            if ith == 1:
+                gate.wait()
+            else:
+                gate.set()
+
+        pool.run(work, 2)
+        assert len(pool.ends) == len(pool.waits) == 2
+        assert pool.waits == [max(pool.ends) - end for end in pool.ends]
+        assert 0 in pool.waits
+
+
+def test_a_barrier_inside_a_node() -> None:
+    with ThreadPool(3) as pool:
+        barrier = pool.barrier(3)
+        first: list[int] = []
+        late: list[int] = []
+
+        def work(ith: int) -> None:
+            first.append(ith)
+            barrier()
+            late.append(len(first))
+
+        for _ in range(10):
+            pool.run(work, 3)
+        assert late == [n for n in range(3, 33, 3) for _ in range(3)]
+        assert pool.barrier(3) is not None
+
+
+def failing(where: set[int], barrier: Callable[[], None]) -> Callable[[int], None]:
+    def work(ith: int) -> None:
+        if ith in where:
+            raise VizggmlError(f"thread {ith} failed")
+        barrier()
+
+    return work
+
+
+@pytest.mark.parametrize("where", [{0}, {1}, {2}, {0, 2}, {1, 2}])
+def test_what_a_thread_raises_reaches_the_caller_and_nobody_hangs(where: set[int]) -> None:
+    with ThreadPool(3) as pool:
+        barrier = pool.barrier(3)
+        for _ in range(3):
+            with pytest.raises(VizggmlError, match=f"thread {min(where)} failed"):
+                pool.run(failing(where, barrier), 3)
+            seen: list[int] = []
+
+            def meet(ith: int, seen: list[int] = seen) -> None:
+                barrier()
+                seen.append(ith)
+
+            pool.run(meet, 3)
+            assert sorted(seen) == [0, 1, 2]
+
+
+def test_an_interrupt_of_the_caller_waits_for_the_others() -> None:
+    with ThreadPool(2) as pool:
+        finished: list[int] = []
+
+        def work(ith: int) -> None:
+            if ith == 0:
+                raise KeyboardInterrupt
+            finished.append(ith)
+
+        with pytest.raises(KeyboardInterrupt):
+            pool.run(work, 2)
+        assert finished == [1]
+        pool.run(finished.append, 2)
+        assert sorted(finished) == [0, 1, 1]
+
+
+def test_limits() -> None:
+    for n in (0, 513):
+        with pytest.raises(VizggmlError, match=f"n_threads {n} is not between 1 and 512"):
+            ThreadPool(n)
+    with ThreadPool(2) as pool, pytest.raises(VizggmlError, match="wants 3 threads, the pool has 2"):
+        pool.run(lambda ith: None, 3)
+    with pytest.raises(VizggmlError, match="it is closed"):
+        pool.run(lambda ith: None, 2)
+
+
+def test_a_forgotten_pool_ends_its_threads() -> None:
+    gc.collect()
+    before = set(pool_threads())
+    pool = ThreadPool(4)
+    mine = [t for t in pool_threads() if t not in before]
+    assert len(mine) == 3
+    del pool
+    gc.collect()
+    for t in mine:
+        t.join(10)
+    assert not any(t.is_alive() for t in mine)
+
+
+def test_closing_twice() -> None:
+    pool = ThreadPool(2)
+    mine = pool_threads()[-1]
+    pool.close()
+    pool.close()
+    mine.join(10)
+    assert not mine.is_alive()
