@@ -7,11 +7,14 @@ that were open then are open still.
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizggml.events import KINDS
+from vizggml.events import KINDS, Event
 from vizggml.timeline.columns import DTYPES, Column
 from vizggml.timeline.fold_graph import GraphFold, Handler
 from vizggml.timeline.fold_memory import ENDLESS_FROM, MemoryFold
@@ -76,27 +79,43 @@ class Fold:
         kinds = self.trace.column("ev.kind", start)[: n - start]
         nodes = self.trace.column("ev.node", start)[: n - start]
         counts = np.bincount(kinds, minlength=len(KINDS)).tolist()
+        self._make_room([kind for kind, count in zip(KINDS, counts, strict=True) if count], nodes)
+        every_handlers = [folder.handlers() for folder in (self.graph, self.memory, self.run)]
         rows = {
             name: self.trace.rows(name, first)
             for name, first, count in zip(KIND_NAMES, self._rows_folded, counts, strict=True)
-            if count
+            if count and any(name in handlers for handlers in every_handlers)
         }
-        self._make_room(rows, nodes)
-        for folder in (self.graph, self.memory, self.run):
-            dispatch(folder.handlers(), kinds, nodes, rows, start)
+        with collector_paused():
+            for handlers in every_handlers:
+                dispatch(handlers, kinds, nodes, rows, start)
         self._rows_folded = [a + b for a, b in zip(self._rows_folded, counts, strict=True)]
         self.n_folded = n
 
-    def _make_room(self, rows: dict[str, list[list[Any]]], nodes: Column) -> None:
+    def _make_room(self, kinds: list[type[Event]], nodes: Column) -> None:
         """Tables as long as the largest id that the new events hold."""
         largest = {"tensor": int(nodes.max(initial=-1)), "graph": -1}
-        for name, columns in rows.items():
-            for field, values in zip(fields_of(KINDS[KIND_INDEX[name]]), columns, strict=True):
-                if field.item in largest and values:
-                    flat = (v for row in values for v in row) if field.is_list else values
-                    largest[field.item] = max(largest[field.item], max(flat, default=-1))
+        for kind in kinds:
+            first = self._rows_folded[KIND_INDEX[kind.__name__]]
+            for field in fields_of(kind):
+                if field.item in largest:
+                    name = f"k.{kind.__name__}.{field.name}"
+                    ids = self.trace.column(f"{name}.val") if field.is_list else self.trace.column(name, first)
+                    largest[field.item] = max(largest[field.item], int(ids.max(initial=-1)))
         self.graph.tensors.grow(largest["tensor"] + 1)
         self.graph.graphs.grow(largest["graph"] + 1)
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Folding makes many small tuples and no cycles: the collector would look through them in vain."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def dispatch(

@@ -291,4 +291,4 @@ class GraphFold:
 
 def small(value: int) -> int:
     """A number for a column of 32 bits; what does not fit becomes the largest that does."""
-    return max(-(2**31), min(value, 2**31 - 1))
+    return value if -(2**31) <= value < 2**31 else 2**31 - 1 if value > 0 else -(2**31)

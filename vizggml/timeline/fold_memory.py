@@ -16,50 +16,59 @@ FREE = -1
 ENDLESS_FROM = 2**61
 NO_ALLOCATOR = -1
 
+Tiles = dict[int, tuple[int, int]]
+"""By offset: size and owner."""
+
 
 class Blocks:
     """The blocks of all chunks: they tile each chunk, so a block is named by where it begins."""
 
     def __init__(self, track: Track) -> None:
         self.track = track
-        self.starts: dict[tuple[int, int], set[int]] = {}
+        self.chunks: dict[tuple[int, int], Tiles] = {}
 
     def set(self, i: int, allocator: int, chunk: int, offset: int, size: int, owner: int) -> None:
-        endless = owner == FREE and size >= ENDLESS_FROM
-        self.starts.setdefault((allocator, chunk), set()).add(offset)
-        key = (allocator, chunk, offset)
-        self.track.set(i, key, allocator, small(chunk), offset, -1 if endless else size, owner)
+        if owner == FREE and size >= ENDLESS_FROM:
+            size = -1
+        tiles = self.chunks.get((allocator, chunk))
+        if tiles is None:
+            tiles = self.chunks[allocator, chunk] = {}
+        tiles[offset] = size, owner
+        self.track.set(i, (allocator, chunk, offset), allocator, small(chunk), offset, size, owner)
 
     def clear(self, i: int, allocator: int, chunk: int, offset: int) -> None:
-        self.starts.get((allocator, chunk), set()).discard(offset)
+        self.chunks[allocator, chunk].pop(offset, None)
         self.track.clear(i, (allocator, chunk, offset))
 
-    def clear_chunk(self, i: int, allocator: int, chunk: int) -> None:
-        for offset in self.starts.pop((allocator, chunk), ()):
-            self.track.clear(i, (allocator, chunk, offset))
+    def clear_allocator(self, i: int, allocator: int) -> None:
+        for key in [key for key in self.chunks if key[0] == allocator]:
+            for offset in self.chunks.pop(key):
+                self.track.clear(i, (*key, offset))
 
-    def chunks_of(self, allocator: int) -> list[int]:
-        return [chunk for a, chunk in self.starts if a == allocator]
+    def at(self, allocator: int, chunk: int, offset: int) -> tuple[int, int]:
+        """Size and owner of the block that begins there."""
+        return self.chunks.get((allocator, chunk), {}).get(offset, (0, FREE))
 
-    def owner(self, allocator: int, chunk: int, offset: int) -> int:
-        return int(self.track.value((allocator, chunk, offset), "owner", FREE))
-
-    def size(self, allocator: int, chunk: int, offset: int) -> int:
-        return int(self.track.value((allocator, chunk, offset), "size", 0))
+    def show(self, i: int, allocator: int, chunk: int, wanted: Tiles) -> None:
+        """From event `i` on the chunk is tiled like this."""
+        tiles = self.chunks.setdefault((allocator, chunk), {})
+        for offset in tiles.keys() - wanted.keys():
+            self.clear(i, allocator, chunk, offset)
+        for offset, (size, owner) in sorted(wanted.items() - tiles.items()):
+            self.set(i, allocator, chunk, offset, size, owner)
 
     def give_back(
         self, i: int, allocator: int, chunk: int, offset: int, size: int, freed: int, freed_size: int
     ) -> None:
         """`freed_size` bytes at `freed` are now part of the free block at `offset`."""
-        starts = self.starts.setdefault((allocator, chunk), set())
-        if freed not in starts:
+        tiles = self.chunks.setdefault((allocator, chunk), {})
+        if freed not in tiles:
             # the tail of a block whose new owner needs less than the old one
-            before = max((s for s in starts if s < freed), default=None)
-            if before is not None and before + self.size(allocator, chunk, before) > freed:
-                owner = self.owner(allocator, chunk, before)
-                self.set(i, allocator, chunk, before, freed - before, owner)
+            before = max((start for start in tiles if start < freed), default=None)
+            if before is not None and before + tiles[before][0] > freed:
+                self.set(i, allocator, chunk, before, freed - before, tiles[before][1])
         for start in (freed, freed + freed_size):
-            if start != offset and start in starts and (start == freed or size > start - offset):
+            if start != offset and start in tiles and (start == freed or size > start - offset):
                 self.clear(i, allocator, chunk, start)
         self.set(i, allocator, chunk, offset, size, FREE)
 
@@ -184,8 +193,7 @@ class MemoryFold:
     # the free list
 
     def allocator_reset(self, i: int, node: int, allocator: int) -> None:
-        for chunk in self.blocks.chunks_of(allocator):
-            self.blocks.clear_chunk(i, allocator, chunk)
+        self.blocks.clear_allocator(i, allocator)
         self.chunk.clear_all(i, [k for k in self.chunk.open if isinstance(k, tuple) and k[0] == allocator])
         self._last_allocator = allocator
 
@@ -295,9 +303,9 @@ class MemoryFold:
         at = plan.at(node)
         self._end_life(plan.lives.get(parent), at - 1, FREE)
         allocator = self._allocator_of.get((galloc, buffer_id), NO_ALLOCATOR)
-        held = self.blocks.size(allocator, chunk, offset)
+        held, owner = self.blocks.at(allocator, chunk, offset)
         self._live(i, plan, Life(tensor, chunk, offset, size, at, plan.n_nodes - 1, reuses=parent, held=held))
-        if self.blocks.owner(allocator, chunk, offset) == parent:
+        if owner == parent:
             self.blocks.set(i, allocator, chunk, offset, held, tensor)
 
     def tensor_freed(self, i: int, node: int, galloc: int, tensor: int, *rest: int) -> None:
@@ -364,13 +372,8 @@ class MemoryFold:
         """Draw the chunks that changed anew: what lives there now, and the gaps between."""
         allocator = plan.allocator
         if fresh:
-            for chunk in self.blocks.chunks_of(allocator):
-                self.blocks.clear_chunk(i, allocator, chunk)
+            self.blocks.clear_allocator(i, allocator)
         for chunk in chunks:
-            size = max(int(self.chunk.value((allocator, chunk), "size", 0)), plan.chunk_end(chunk))
+            size = max(int(self.chunk.value((allocator, chunk), "size", 0)), plan.chunk_ends[chunk])
             self.chunk.set(i, (allocator, chunk), allocator, small(chunk), size)
-            wanted = plan.tiles(chunk, size)
-            for start in self.blocks.starts.get((allocator, chunk), set()) - wanted.keys():
-                self.blocks.clear(i, allocator, chunk, start)
-            for start, (held, owner) in wanted.items():
-                self.blocks.set(i, allocator, chunk, start, held, owner)
+            self.blocks.show(i, allocator, chunk, plan.tiles(chunk, size))

@@ -155,14 +155,14 @@ class RunFold:
         self.thread.set(i, (tensor, thread), self.n_evals - 1, tensor, small(thread), ns, ns, 0)
 
     def node_end(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
-        row = self.thread.open.get((tensor, thread))
-        if row is not None:
-            self.thread.amend(row, "end_ns", ns)
+        held = self.thread.open.get((tensor, thread))
+        if held is not None:
+            self.thread.amend(held[0], "end_ns", ns)
 
     def barrier_wait(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
-        row = self.thread.open.get((tensor, thread))
-        if row is not None:
-            self.thread.amend(row, "wait_ns", ns)
+        held = self.thread.open.get((tensor, thread))
+        if held is not None:
+            self.thread.amend(held[0], "wait_ns", ns)
 
     # tokens
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from vizggml.ggml.types import FLAG_OUTPUT, TENSOR_ALIGNMENT, pad
 from vizggml.timeline.fold_graph import GraphFold
-from vizggml.timeline.track import Track
+from vizggml.timeline.track import Track, Values
 
 NONE = -1
 
@@ -45,6 +45,7 @@ class Plan:
     allocator: int = NONE
     finished: bool = False
     lives: dict[int, Life] = field(default_factory=dict)
+    chunk_ends: dict[int, int] = field(default_factory=dict)
     _begins: dict[int, list[Life]] = field(default_factory=dict)
     _ends: dict[int, list[Life]] = field(default_factory=dict)
     _live: dict[int, dict[int, Life]] = field(default_factory=dict)
@@ -58,14 +59,11 @@ class Plan:
         """The position of `node`; 0 for what is placed before the first node is."""
         return self.position.get(node, 0)
 
-    def chunk_end(self, chunk: int) -> int:
-        return max(
-            (life.offset + max(life.size, life.held) for life in self.lives.values() if life.chunk == chunk), default=0
-        )
-
     def begin_compute(self) -> None:
         begins, ends = defaultdict(list), defaultdict(list)
         for life in self.lives.values():
+            end = life.offset + max(life.size, life.held)
+            self.chunk_ends[life.chunk] = max(end, self.chunk_ends.get(life.chunk, 0))
             begins[life.first].append(life)
             ends[life.last + 1].append(life)
         self._begins, self._ends, self._live, self._at = dict(begins), dict(ends), {}, NONE
@@ -132,16 +130,15 @@ def _takes_over(life: Life, parent: Life) -> bool:
 
 def _placed(fold: GraphFold, graph: int, place: Track, compute: set[int]) -> dict[int, Life]:
     """Where each of the graph's tensors lies, but for views and what has memory of its own. A buffer is a chunk."""
-    rows: dict[int, int] = {}
+    rows: dict[int, Values] = {}
     for tensor in (*fold.graphs.leafs[graph], *fold.graphs.nodes[graph]):
-        row = place.open.get(tensor)
-        if row is not None and fold.tensors.view_src[tensor] < 0 and int(place.columns["buffer"][row]) in compute:
-            rows[tensor] = row
-    buffers = sorted({int(place.columns["buffer"][row]) for row in rows.values()})
+        if fold.tensors.view_src[tensor] < 0 and place.value(tensor, "buffer") in compute:
+            rows[tensor] = place.open[tensor][1]
+    buffers = sorted({int(buffer) for _, buffer, *_ in rows.values()})
     lives: dict[int, Life] = {}
-    for tensor, row in rows.items():
-        buffer, offset, size = (int(place.columns[c][row]) for c in ("buffer", "offset", "size"))
+    for tensor, (_, buffer, offset, size) in rows.items():
         first = fold.graphs.position[graph].get(tensor, 0)
-        held = pad(size, TENSOR_ALIGNMENT)
-        lives[tensor] = Life(tensor, buffers.index(buffer), offset, size, first, first, held=held)
+        held = pad(int(size), TENSOR_ALIGNMENT)
+        chunk = buffers.index(int(buffer))
+        lives[tensor] = Life(tensor, chunk, int(offset), int(size), first, first, held=held)
     return lives

@@ -99,7 +99,7 @@ PLANNING: dict[str, Template] = {
         best_so_far=by(
             "phase",
             "Free block {block} of chunk {chunk} ({size} at {offset}) is the best so far.",
-            last_block="The free end of chunk {chunk} is best so far: reuse factor {reuse_factor} (below 0: it must grow).",
+            last_block="The free end of chunk {chunk} is best so far: reuse factor {reuse_factor} (below 0: to grow).",
         ),
         too_small="Free block {block} of chunk {chunk} ({size} at {offset}) is too small.",
         larger_than_the_best="Free block {block} of chunk {chunk} ({size} at {offset}) is larger than the best so far.",

@@ -11,69 +11,81 @@ from numpy.typing import NDArray
 MIN_STRIDE = 32
 OPEN = -1
 
+Values = tuple[float, ...]
+
 
 class Track:
     """Rows in the order in which they begin. At most one row is open for each key.
 
-    `columns` gives each value's name and typecode: i for what fits 32 bits, d for bytes and times.
+    `columns` gives each value's name and typecode: i for what fits 32 bits, d for bytes and times. New rows are kept as
+    they come and sorted into the columns when the track is read.
     """
 
     def __init__(self, name: str, columns: dict[str, str]) -> None:
         self.name = name
+        self.columns: dict[str, array[int] | array[float]] = {c: array(code) for c, code in columns.items()}
+        self.index = {column: k for k, column in enumerate(columns)}
         self.begin = array("i")
         self.end = array("i")
-        self.columns: dict[str, array[int] | array[float]] = {c: array(code) for c, code in columns.items()}
-        self.open: dict[Hashable, int] = {}
-        self._values = tuple(self.columns.values())
+        self.open: dict[Hashable, tuple[int, Values]] = {}
+        self._new: list[Values] = []
+        self._amended: list[tuple[int, str, float]] = []
 
     def set(self, i: int, key: Hashable, *values: float) -> int:
         """From event `i` on, `key` has these values; the row. Nothing changes where they are what it has already."""
-        row = self.open.get(key, OPEN)
-        if row != OPEN:
-            if all(column[row] == value for column, value in zip(self._values, values, strict=True)):
-                return row
-            if self.begin[row] == i:
-                for column, value in zip(self._values, values, strict=True):
-                    column[row] = value  # type: ignore[call-overload]
+        held = self.open.get(key)
+        if held is not None:
+            row, before = held
+            if before == values:
                 return row
             self.end[row] = i
-        row = self.open[key] = len(self.begin)
+        row = len(self.begin)
+        self.open[key] = row, values
         self.begin.append(i)
         self.end.append(OPEN)
-        for column, value in zip(self._values, values, strict=True):
-            column.append(value)  # type: ignore[arg-type]
+        self._new.append(values)
         return row
 
     def amend(self, row: int, column: str, value: float) -> None:
         """A fact of the row that only a later event tells."""
-        self.columns[column][row] = value  # type: ignore[call-overload]
+        self._amended.append((row, column, value))
 
     def value(self, key: Hashable, column: str, default: float = -1) -> float:
-        """What `key` has now, or `default`."""
-        row = self.open.get(key, OPEN)
-        return default if row == OPEN else self.columns[column][row]
+        """What was set for `key`, or `default`."""
+        held = self.open.get(key)
+        return default if held is None else held[1][self.index[column]]
 
     def clear(self, i: int, key: Hashable) -> None:
         """From event `i` on, `key` has nothing."""
-        row = self.open.pop(key, OPEN)
-        if row != OPEN:
-            self.end[row] = i
+        held = self.open.pop(key, None)
+        if held is not None:
+            self.end[held[0]] = i
 
     def clear_all(self, i: int, keys: Iterable[Hashable] | None = None) -> None:
         for key in list(self.open if keys is None else keys):
             self.clear(i, key)
 
+    def _settle(self) -> None:
+        for column, values in zip(self.columns.values(), zip(*self._new, strict=True), strict=False):
+            column.extend(values)
+        for row, name, value in self._amended:
+            self.columns[name][row] = value  # type: ignore[call-overload]
+        self._new.clear()
+        self._amended.clear()
+
     def finished(self, n_events: int) -> tuple[dict[str, NDArray[np.generic]], int]:
         """The track's columns at `n_events`, with its checkpoint index; and the index's stride."""
+        self._settle()
         a = np.array(self.begin, np.int32)
         b = np.array(self.end, np.int32)
         b[b == OPEN] = n_events
         holds = b > a
-        out: dict[str, NDArray[np.generic]] = {"a": a[holds], "b": b[holds]}
+        a, b = a[holds], b[holds]
+        out: dict[str, NDArray[np.generic]] = {"a": a, "b": b}
         for name, column in self.columns.items():
             out[name] = np.array(column, np.int32 if column.typecode == "i" else np.float64)[holds]
-        stride = checkpoint_stride(a[holds], b[holds])
-        out["ck"], out["ckrow"] = checkpoints(a[holds], b[holds], n_events, stride)
+        stride = checkpoint_stride(a, b)
+        out["ck"], out["ckrow"] = checkpoints(a, b, n_events, stride)
         return out, stride
 
 
