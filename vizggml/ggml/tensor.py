@@ -117,7 +117,11 @@ class Tensor:
         return self.set_flag(FLAG_INPUT)
 
     def set_output(self) -> Tensor:
-        return self.set_flag(FLAG_OUTPUT)
+        """Keep the tensor, and what it is a view of. `ggml_set_output`, ggml/src/ggml.c."""
+        self.set_flag(FLAG_OUTPUT)
+        if self.view_src is not None:
+            self.view_src.set_output()
+        return self
 
     def op_param_i32(self, i: int) -> int:
         """`ggml_get_op_params_i32`, ggml/src/ggml-impl.h."""
