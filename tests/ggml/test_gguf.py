@@ -182,6 +182,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "tensor name long": (image([], [info("n" * 64, (1,))], bytes(32)), "tensor 0: 64 bytes long, the limit is 63"),
     "tensor name twice": (image([], [info("x", (1,))] * 2, bytes(64)), "tensor 'x' appears twice, .* as tensor 1"),
     "tensor name not UTF-8": (image([], [info(b"\x80", (1,))], bytes(64)), "name of tensor 0: byte 0"),
+    "tensor name with NUL": (image([], [info("a\0b", (1,))], bytes(64)), r"tensor 'a\\x00b' has a NUL in its name"),
     "dims": (image([], [info("x", (1,) * 5)], bytes(64)), "tensor 'x': 5 dimensions, the limit is 4"),
     "dims huge": (image([], [info("x", (1,), n_dims=2**32 - 1)], bytes(64)), rf"{2**32 - 1} dimensions, the limit"),
     "ne negative": (image([], [info("x", (2**64 - 1,))], bytes(64)), r"tensor 'x': shape .* overflows at ne\[0\]"),
@@ -331,7 +332,7 @@ def real_ggml_reads(path: Path) -> list[tuple[str, int, int]] | None:
         return None
     found = [
         (
-            LIB.gguf_get_tensor_name(ctx, i).decode(),
+            LIB.gguf_get_tensor_name(ctx, i).decode("utf-8", "replace"),
             LIB.gguf_get_tensor_type(ctx, i),
             LIB.gguf_get_tensor_offset(ctx, i),
         )

@@ -110,6 +110,7 @@ def test_the_old_key_of_linear_scaling(tmp_path: Path) -> None:
         ({"llama.rope.scaling.type": "dynamic"}, "'dynamic' is not one of none, linear, yarn, longrope"),
         ({"llama.expert_count": 8}, "'llama.expert_count' is 8: mixtures of experts are not supported"),
         ({"llama.nextn_predict_layers": 1}, "'llama.nextn_predict_layers' is 1: next-token"),
+        ({"split.count": np.uint16(3)}, "'split.count' is 3: models in several files are not supported"),
         ({"llama.vocab_size": None}, "'llama.vocab_size' is missing"),
         ({"llama.vocab_size": 0}, "'llama.vocab_size' is 0"),
         ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": np.array([], np.int32)}, "must be an array of str"),

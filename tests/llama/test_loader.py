@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.llama.made import MINIMIND, Shape, write
 from tests.llama.oracle import wheel
@@ -18,6 +20,7 @@ from vizggml.ggml.types import TYPES, Type
 from vizggml.llama.hparams import HParams
 from vizggml.llama.loader import Weights, load_weights
 from vizggml.llama.models import resolve_model
+from vizggml.llama.vocab import Vocab
 
 BUFFERS = json.loads((Path(__file__).parents[1] / "goldens" / "llama_buffers.json").read_text())
 F32, F16 = TYPES["F32"], TYPES["F16"]
@@ -60,7 +63,7 @@ def layout(shape: Shape) -> Layout:
     return tensors
 
 
-def write_zeros(path: Path, shape: Shape, tensors: Layout) -> Path:
+def write_zeros(path: Path, shape: Shape, tensors: Layout, alignment: int = 32) -> Path:
     """A model of zeros."""
     a = shape.arch
     write_gguf(
@@ -81,6 +84,7 @@ def write_zeros(path: Path, shape: Shape, tensors: Layout) -> Path:
             TensorData(name, type, ne, np.zeros(type.row_size(ne[0]) * int(np.prod(ne[1:])), np.uint8))
             for name, (type, ne) in tensors.items()
         ],
+        alignment=alignment,
     )
     return path
 
@@ -222,3 +226,37 @@ def test_longrope_factors(tmp_path: Path) -> None:
     assert list(weights)[8:10] == ["rope_factors_long.weight", "rope_factors_short.weight"]
     with pytest.raises(VizggmlError, match="2 of 13 tensors belong to no part"):
         load_weights(file, hp)
+
+
+def test_weights_that_no_mapping_aligns(tmp_path: Path) -> None:
+    path = write_zeros(tmp_path / "a.gguf", SMALL, layout(SMALL), alignment=16)
+    with pytest.raises(
+        VizggmlError, match=r"'general\.alignment' is 16: weights can be mapped only at multiples of 32"
+    ):
+        load(path)
+    assert load(write_zeros(tmp_path / "b.gguf", SMALL, layout(SMALL), alignment=128)).buffers[0].size > 0
+
+
+TINY = Shape(n_layer=1, n_embd=32, n_head=2, n_head_kv=1, n_ff=32, n_vocab=2)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_mutated_model_loads_or_says_why(tmp_path: Path, data: st.DataObject) -> None:
+    path = write_zeros(tmp_path / "tiny.gguf", TINY, layout(TINY))
+    raw = bytearray(path.read_bytes()[: read_gguf(path).data_offset])
+    rest = path.stat().st_size - len(raw)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(24, len(raw) - 8))
+        size = data.draw(st.sampled_from([1, 4, 8]))
+        value = data.draw(st.sampled_from([0, 1, 2, 3, 8, 31, 255, 2**16, 2**31, 2**32 - 1, 2**63, 2**64 - 1]))
+        raw[at : at + size] = (value % 256**size).to_bytes(size, "little")
+    path.write_bytes(bytes(raw) + bytes(rest))
+    try:
+        file = read_gguf(path)
+        Vocab.from_gguf(file)
+        weights = load_weights(file, HParams.from_gguf(file))
+    except VizggmlError:
+        return
+    for tensor in weights.tensors.values():
+        assert tensor.array().nbytes == tensor.nbytes

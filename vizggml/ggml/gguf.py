@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import struct
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +36,7 @@ GGUF_DEFAULT_ALIGNMENT = 32
 MAX_KV = 1 << 16
 MAX_TENSORS = 1 << 16
 MAX_KEY_BYTES = (1 << 16) - 1
-MAX_STRINGS = 1 << 22
+MAX_STRINGS = 1 << 21
 """The most strings in all arrays of one file: finding where they end takes a step for each."""
 
 SCALARS: dict[int, tuple[str, struct.Struct, str]] = {
@@ -59,7 +60,7 @@ _u32, _u64 = SCALARS[4][1], SCALARS[10][1]
 class StringArray(Sequence[str]):
     """An array of strings in the map: only the place of each is known until it is asked for."""
 
-    def __init__(self, buf: memoryview, starts: list[int], what: str) -> None:
+    def __init__(self, buf: memoryview, starts: array[int], what: str) -> None:
         self._buf = buf
         self._starts = starts
         self._what = what
@@ -279,7 +280,7 @@ class _Reader:
     def strings(self, what: str, n: int) -> StringArray:
         self.check_count(f"{what}: number of strings", n, MAX_STRINGS - self.n_strings, 8)
         self.n_strings += n
-        starts, pos, buf, length = [], self.pos, self.buf, _u64.unpack_from
+        starts, pos, buf, length = array("Q"), self.pos, self.buf, _u64.unpack_from
         last = self.size - 8
         for _ in range(n):
             if pos > last:
@@ -309,6 +310,8 @@ class _Reader:
         """Read one tensor's name, shape, type and offset."""
         name = self.string(f"name of tensor {i}", GGML_MAX_NAME - 1)
         what = f"tensor {quoted(name)}"
+        if "\0" in name:
+            raise self.fail(f"{what} has a NUL in its name, where ggml would cut it")
         if name in self.gguf.tensors:
             raise self.fail(f"{what} appears twice, the second time as tensor {i}")
         n_dims = self.u32(f"{what}: number of dimensions")

@@ -131,6 +131,9 @@ def _refuse_unsupported(meta: Metadata, arch: str) -> None:
         n = meta.get_u32(f"{arch}.{key}", 0)
         if n:
             raise meta.fail(f"key '{arch}.{key}' is {n}: {what} are not supported")
+    n_split = meta.value("split.count", "u16", False)
+    if n_split not in (None, 0, 1):
+        raise meta.fail(f"key 'split.count' is {n_split}: models in several files are not supported")
 
 
 def _positive(meta: Metadata, key: str, most: int = 2**31 - 1, default: int | None = None) -> int:

@@ -1,8 +1,9 @@
 """The weights: tensors in the order llama.cpp makes them, placed where they lie in the mapped file.
 
-Nothing is read or copied. llama.cpp's CPU backend can repack some types (Q4_0, Q4_K, Q2_K, IQ4_NL and others, as the
-instruction set allows) into a second buffer, `CPU_REPACK`, in an order its kernels like; F32, F16, BF16, Q4_1 and, on
-x86, Q8_0 and Q6_K are never repacked. Here weights stay as the file has them: llama.cpp with `use_extra_bufts` off.
+Nothing is read or copied. llama.cpp's CPU backend repacks the matrices of some types (Q4_0, Q4_K, Q2_K, IQ4_NL, MXFP4
+with AVX2 or AVX-512; others elsewhere) into a second buffer, `CPU_REPACK`, in an order its kernels like. F32, F16, BF16
+and Q4_1 are never repacked, nor are Q8_0 and Q6_K on x86, so a model of these is in `CPU_Mapped` alone. Here all
+weights stay as the file has them, as in llama.cpp with `use_extra_bufts` off.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from vizggml.ggml.buffer import Buffer
 from vizggml.ggml.context import TENSOR_OVERHEAD, Context
 from vizggml.ggml.gguf import GGUF, TensorInfo, quoted
 from vizggml.ggml.tensor import Tensor
+from vizggml.ggml.types import TENSOR_ALIGNMENT
 from vizggml.llama.hparams import HParams
 
 
@@ -112,7 +114,12 @@ class _Loader:
         `get_mapping_range`, `load_all_data`.
         """
         infos = [self.gguf.tensors[name] for name in self.made]
-        data_offset = self.gguf.data_offset
+        data_offset, alignment = self.gguf.data_offset, self.gguf.alignment
+        if alignment < TENSOR_ALIGNMENT:
+            raise VizggmlError(
+                f"{self.gguf.path.name}: key 'general.alignment' is {alignment}: "
+                f"weights can be mapped only at multiples of {TENSOR_ALIGNMENT} bytes"
+            )
         first = min(data_offset + info.offset for info in infos)
         last = max(data_offset + info.offset + info.nbytes for info in infos)
         buffer = self.gguf.mapped.buffer(first, last, "CPU_Mapped")
