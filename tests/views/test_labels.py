@@ -44,9 +44,10 @@ def test_a_long_name_loses_its_middle() -> None:
 
 
 def test_a_layer_is_left_open_but_no_other_number() -> None:
-    assert labels.layerless("cache_k_l3 (view)", 3) == "cache_k_l# (view)"
-    assert labels.layerless("blk.3.attn_q.weight", 3) == "blk.#.attn_q.weight"
-    assert labels.layerless("node_13", 3) == "node_13"
+    assert labels.layerless("cache_k_l3 (view)", 3) == "cache_k_l## (view)"
+    assert labels.layerless("blk.3.attn_q.weight", 3) == "blk.##.attn_q.weight"
+    assert labels.layerless("k13", 3) == "k13"
+    assert labels.layerless("node_13 (view)", 3) == labels.layerless("node_113 (view)", 9) == "node_#### (view)"
     assert labels.layerless("x-3", -1) == "x-3"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.views.synthetic import lesson, teaching
 from vizggml.errors import VizggmlError
-from vizggml.views.memory import Bar, Block, check_step, memory_at, plan_at, read_plan
+from vizggml.views.memory import Bar, Block, check_step, fullest_step, memory_at, plan_at, read_plan
 
 WX, TOTAL, OUT, FREE = 2, 4, 5, -1
 
@@ -55,3 +55,9 @@ def test_steps_outside_the_trace_are_refused() -> None:
     with pytest.raises(VizggmlError, match="plan 3: the trace has 1"):
         read_plan(teaching(), 3)
     assert check_step(lesson(), None) == 0
+
+
+def test_the_fullest_step_is_the_last_that_holds_the_most() -> None:
+    """Events 2 and 4 hold 16 bytes; events 3 and from 5 on hold 8."""
+    assert fullest_step(teaching()) == 4
+    assert fullest_step(lesson()) == 0

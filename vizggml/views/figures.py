@@ -24,6 +24,8 @@ FONT_SIZE = 8.5
 DPI = 160
 LABELLED = 12
 NAMED_AT_PEAK = 6
+THIN = 0.006
+"""Part of the axis that a lifetime is high at least, so that it is seen."""
 
 
 class Picture:
@@ -106,17 +108,19 @@ def _rectangles(axes: Axes, corners: list[tuple[float, float, float, float]], fi
 
     x, y, w, h = np.array(corners, float).reshape(-1, 4).T
     shapes = np.stack([np.stack([x, x + w, x + w, x], 1), np.stack([y, y, y + h, y + h], 1)], 2)
-    width = 0.5 if len(corners) < 400 else 0.12
-    axes.add_collection(PolyCollection(list(shapes), facecolors=fill, edgecolors=colours.page, linewidths=width))
+    thick = h > 4 * h.min() if len(set(h)) > 1 else h > 0
+    widths = np.where(thick, 0.5 if len(corners) < 400 else 0.12, 0.0)
+    axes.add_collection(PolyCollection(list(shapes), facecolors=fill, edgecolors=colours.page, linewidths=widths))
 
 
 def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
     from matplotlib.ticker import MaxNLocator
 
     lives = plan.lives
+    thin = plan.peak * THIN
     _rectangles(
         axes,
-        [(e.first, e.offset, e.last - e.first + 1, e.size) for e in lives],
+        [(e.first, e.offset, e.last - e.first + 1, max(e.size, thin)) for e in lives],
         [colours.colour(tensors.desc[e.tensor]) for e in lives],
         colours,
     )

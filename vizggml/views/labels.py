@@ -74,8 +74,16 @@ def size_ticks(end: float, n: int = 5) -> list[int]:
 
 
 def layerless(name: str, layer: int) -> str:
-    """`name` with its layer's number left open, so that the same node of two layers is called the same."""
-    return re.sub(rf"(?<!\d){layer}(?!\d)", "#", name) if layer >= 0 else name
+    """`name` with its layer's number, or the one that ggml gave an unnamed tensor (`node_52`), left open.
+
+    So the same node of two layers is called the same.
+    """
+    if layer < 0:
+        return name
+    return re.sub(rf"(?<!\d){layer}(?!\d)", "##", _NUMBERED.sub(r"\1####", name))
+
+
+_NUMBERED = re.compile(r"^(node_|leaf_)\d+")
 
 
 def text_width(text: str, font_size: float) -> float:

@@ -44,7 +44,10 @@ class Life:
 
 @dataclass(frozen=True)
 class Plan:
-    """One reserve: lifetimes with `offset` counted over all chunks, and where the highest byte is first taken."""
+    """One reserve: lifetimes with `offset` counted over all chunks, and where the highest byte is first taken.
+
+    `peak` is the size of the chunks together: the highest byte taken, and the padding behind it.
+    """
 
     plan: int
     lives: tuple[Life, ...]
@@ -71,6 +74,20 @@ def check_step(tracks: Tracks, step: int | None) -> int:
     if not 0 <= step <= last:
         raise VizggmlError(f"step {step}: the trace has steps 0 to {last}")
     return step
+
+
+def fullest_step(tracks: Tracks) -> int:
+    """The last step at which the most bytes are held: what a still shows when nobody says which. The last, for none."""
+    columns = tracks.columns
+    held = columns["t.block.owner"] >= 0
+    if not held.any():
+        return last_step(tracks)
+    n = int(tracks.meta["n_events"])
+    change = np.zeros(n + 1)
+    np.add.at(change, columns["t.block.a"][held], columns["t.block.size"][held])
+    np.add.at(change, columns["t.block.b"][held], -columns["t.block.size"][held])
+    level = np.cumsum(change)[:n]
+    return n - 1 - int(np.argmax(level[::-1]))
 
 
 def memory_at(tracks: Tracks, step: int) -> list[Bar]:
@@ -117,7 +134,7 @@ def read_plan(tracks: Tracks, plan: int) -> Plan:
     rows = np.flatnonzero(columns["t.life.plan"] == plan)
     fields = ("tensor", "chunk", "offset", "size", "first", "last", "reuses")
     read = list(zip(*(columns[f"t.life.{f}"][rows].astype(np.int64).tolist() for f in fields), strict=True))
-    ends: dict[int, int] = {}
+    ends = _chunk_sizes(tracks, int(columns["t.life.a"][rows].max()))
     for _, chunk, offset, size, *_ in read:
         ends[chunk] = max(ends.get(chunk, 0), offset + size)
     base, at = {}, 0
@@ -128,4 +145,14 @@ def read_plan(tracks: Tracks, plan: int) -> Plan:
     top = max(lives, key=lambda life: (life.offset + life.size, -life.first))
     chunk_ends = tuple(base[chunk] + ends[chunk] for chunk in sorted(ends))
     n_positions = 1 + max(life.last for life in lives)
-    return Plan(plan, lives, chunk_ends, n_positions, top.offset + top.size, top.first)
+    return Plan(plan, lives, chunk_ends, n_positions, at, top.first)
+
+
+def _chunk_sizes(tracks: Tracks, step: int) -> dict[int, int]:
+    """How large each chunk is at `step`."""
+    columns = tracks.columns
+    sizes: dict[int, int] = {}
+    for row in tracks.open_at("chunk", step).tolist():
+        chunk = int(columns["t.chunk.chunk"][row])
+        sizes[chunk] = max(sizes.get(chunk, 0), int(columns["t.chunk.size"][row]))
+    return {chunk: size for chunk, size in sizes.items() if size}

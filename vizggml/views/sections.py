@@ -159,9 +159,8 @@ def box_label(graph: GraphTable, tensor: int) -> tuple[str, str]:
 
 
 def box_width(graph: GraphTable, tensor: int, layer: int) -> int:
-    """Room for the label, in steps of 8 pixels; two digits for the layer, so that all layers are equally wide."""
+    """Room for the label, in steps of 8 pixels, with the numbers left open, so that all layers are equally wide."""
     name, note = box_label(graph, tensor)
-    if layer >= 0:
-        name = labels.layerless(name, layer).replace("#", "##")
+    name = labels.layerless(name, layer)
     width = max(labels.text_width(name, labels.NAME_SIZE), labels.text_width(note, labels.NOTE_SIZE)) + 18
     return max(72, -(-int(width) // 8) * 8)

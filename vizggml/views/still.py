@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vizggml.timeline.sentences import render
+from vizggml.timeline.tracks import Tracks as Recorded
 from vizggml.views import labels
 from vizggml.views.graph_layout import graph_layout
-from vizggml.views.memory import Bar, Life, Plan, check_step, memory_at, plan_at, read_plan
+from vizggml.views.memory import Bar, Life, Plan, check_step, fullest_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, family, family_class
 from vizggml.views.svg import Svg, check_theme, document, draw_graph, legend_of, text_of
 from vizggml.views.tables import Tensors, Tracks, graph_ids, read_graph
@@ -20,12 +22,18 @@ TIMELINE_HEIGHT = 220
 BAR_HEIGHT = 40
 GRAPH_HEIGHT = 620
 NAMED_AT_PEAK = 5
+THIN = 2.0
+"""Pixels that a lifetime is high at least, so that it is seen."""
 
 
-def still(tracks: Tracks, step: int | None = None, *, theme: str = "auto", caption: str = "") -> Svg:
-    """The state at `step` (None: the last). Panes that have nothing to show are left out."""
+def still(tracks: Tracks, step: int | None = None, *, theme: str = "auto", caption: str | None = None) -> Svg:
+    """The state at `step` (None: where the most memory is held). Panes that have nothing to show are left out.
+
+    `caption` stands under the title; None for the sentence of the step's event.
+    """
     check_theme(theme)
-    step = check_step(tracks, step)
+    step = check_step(tracks, fullest_step(tracks) if step is None else step)
+    caption = sentence_at(tracks, step) if caption is None else caption
     tensors = Tensors.of(tracks)
     n_events = int(tracks.meta["n_events"])
     title = f"Step {step:,} of {max(0, n_events - 1):,}"
@@ -44,6 +52,11 @@ def still(tracks: Tracks, step: int | None = None, *, theme: str = "auto", capti
         y = _add(body, _graph(tracks, tensors, graph, step), y)
     body.append(f'<g transform="translate({MARGIN},{y:g})">{legend_of(FAMILIES)[0]}</g>')
     return document(WIDTH, y + 26, body, theme=theme, title=f"{title}. {caption}".strip())
+
+
+def sentence_at(tracks: Tracks, step: int) -> str:
+    """The event of `step` in words; empty where the tracks hold none."""
+    return render(tracks, step) if isinstance(tracks, Recorded) and len(tracks) else ""
 
 
 def _add(body: list[str], pane: tuple[list[str], float], y: float) -> float:
@@ -92,14 +105,14 @@ def draw_timeline(
     out = [
         f'<text class="head" x="0" y="10">Memory timeline: {len(plan.lives):,} tensors, {labels.size(plan.peak)}</text>'
     ]
+    names = []
     for life in plan.lives:
-        x, w = left + life.first * x_of, max(0.6, (life.last - life.first + 1) * x_of)
-        h = max(0.6, life.size * y_of)
+        x, w = left + life.first * x_of, max(1.0, (life.last - life.first + 1) * x_of)
+        h = max(THIN, life.size * y_of)
         y = top + up - life.offset * y_of - h
-        out.append(
-            f'<rect class="{family_of(tensors, life.tensor)} cut" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" '
-            f'height="{h:.1f}">{_life_title(life, tensors) if w * h > 12 else ""}</rect>'
-        )
+        title = _life_title(life, tensors) if w * h > 12 else ""
+        kind = family_of(tensors, life.tensor) + (" cut" if h > 4 and w > 3 else "")
+        out.append(f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}">{title}</rect>')
         if w > 60 and h > 13:
             name = labels.short(labels.visible(tensors.name[life.tensor]), int(w / 6.8))
             out.append(
@@ -110,7 +123,7 @@ def draw_timeline(
     out.append(
         f'<path class="peak" stroke-dasharray="4 3" d="M{left} {top}H{left + across}M{x_peak:.1f} {top}V{top + up}"/>'
     )
-    out += _ticks(plan, left, top, across, up)
+    out += names + _ticks(plan, left, top, across, up)
     out.append(
         f'<text class="small peak" x="{left + 4}" y="{top - 4}">{text_of(peak_words(plan, tensors, 110))}</text>'
     )

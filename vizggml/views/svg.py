@@ -132,7 +132,7 @@ def _box(table: GraphTable, tensor: int, at: tuple[float, float, float, float], 
         f"<g{' class=' + chr(34) + 'unseen' + chr(34) if pale else ''}>"
         f"<title>{text_of(tooltip(table, tensor))}</title>"
         f'<rect class="{"box" if node else "leaf"}" x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="5"/>'
-        f'<rect class="{family_class(family(op))}" x="{x:g}" y="{y + 4:g}" width="4" height="{h - 8:g}"/>'
+        f'<rect class="{family_class(family(op))}" x="{x - 0.5:g}" y="{y + 4:g}" width="4.5" height="{h - 8:g}"/>'
         f'<text class="name" x="{x + 10:g}" y="{y + 14:g}">{escape(name)}</text>'
         f'<text class="note" x="{x + 10:g}" y="{y + 27:g}">{escape(note)}</text>'
         f"{ring if state == COMPUTING else ''}</g>"

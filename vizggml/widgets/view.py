@@ -58,7 +58,7 @@ class Player(anywidget.AnyWidget):
                 setattr(self, name, value)
 
     def still(self, step: int | None = None) -> str:
-        """The picture of `step` (None: where the player is, or the end if it stands at the beginning), as SVG."""
+        """The picture of `step`, as SVG; None for where the player is or, if at the beginning, the fullest step."""
         if self._shown is None:
             raise VizggmlError("player: there is no trace on it yet")
         return still(self._shown, self.step or None if step is None else step)
