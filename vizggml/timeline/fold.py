@@ -44,7 +44,11 @@ class Fold:
         return (*self.graph.tracks, *self.memory.tracks, *self.run.tracks)
 
     def tracks(self) -> Tracks:
-        n = len(self.trace)
+        """The tracks of all events there are by now."""
+        with collector_paused():
+            return self._make_tracks(len(self.trace))
+
+    def _make_tracks(self, n: int) -> Tracks:
         self._fold_to(n)
         columns = event_columns(self.trace, n)
         columns |= self.graph.tensors.columns(self.trace.strings, self.memory.external)
@@ -86,9 +90,8 @@ class Fold:
             for name, first, count in zip(KIND_NAMES, self._rows_folded, counts, strict=True)
             if count and any(name in handlers for handlers in every_handlers)
         }
-        with collector_paused():
-            for handlers in every_handlers:
-                dispatch(handlers, kinds, nodes, rows, start)
+        for handlers in every_handlers:
+            dispatch(handlers, kinds, nodes, rows, start)
         self._rows_folded = [a + b for a, b in zip(self._rows_folded, counts, strict=True)]
         self.n_folded = n
 
