@@ -247,6 +247,19 @@ def test_a_million_strings_without_bytes_take_no_more_than_their_places(tmp_path
     assert peak < 8 * len(raw)
 
 
+def test_an_array_of_strings_is_a_sequence(tmp_path: Path) -> None:
+    words = [f"w{i}" for i in range(9)]
+    write_gguf(tmp_path / "w.gguf", {"few": words[:2], "many": words})
+    file = read_gguf(tmp_path / "w.gguf")
+    few, many = file.metadata["few"], file.metadata["many"]
+    assert isinstance(few, StringArray)
+    assert isinstance(many, StringArray)
+    assert (few[0], many[-1], many[2:4], list(many)) == ("w0", "w8", ["w2", "w3"], words)
+    assert (repr(few), repr(many)) == ("['w0', 'w1']", "['w0', 'w1', 'w2', 'w3', ... 9 in all]")
+    with pytest.raises(IndexError):
+        few[2]
+
+
 def test_a_string_that_is_not_utf8_is_named(tmp_path: Path) -> None:
     raw = image([kv("k", ARR, arr(STR, 2, s("ok") + s(b"\xff")))], [])
     strings = read_bytes(raw, tmp_path).metadata["k"]

@@ -73,8 +73,9 @@ def twins(
             "tokenizer.ggml.merges": theirs.metadata["tokenizer.ggml.merges"],
             "tokenizer.ggml.bos_token_id": 1,
             "tokenizer.ggml.eos_token_id": 2,
-            "tokenizer.ggml.add_bos_token": True,
+            "tokenizer.ggml.add_bos_token": request.param != "qwen2",
             "tokenizer.ggml.add_eos_token": request.param == "gpt-2",
+            "tokenizer.ggml.add_space_prefix": request.param in ("gpt-2", "qwen2"),
         },
     )
     oracle = OracleVocab(path)
@@ -88,13 +89,15 @@ texts = st.lists(
 
 
 @settings(max_examples=150, deadline=None)
-@given(texts, st.booleans(), st.booleans())
-def test_tokens_as_llama_cpp_makes_them(twins: tuple[Vocab, OracleVocab], text: str, add: bool, parse: bool) -> None:
+@given(texts, st.booleans(), st.booleans(), st.booleans())
+def test_tokens_as_llama_cpp_makes_them(
+    twins: tuple[Vocab, OracleVocab], text: str, add: bool, parse: bool, remove: bool
+) -> None:
     ours, theirs = twins
     ids = theirs.tokenize(text, add, parse)
     assert ours.tokenize(text, add, parse) == ids
-    back = theirs.detokenize(ids, add, parse).decode("utf-8", "replace")
-    assert ours.detokenize(ids, remove_special=add, unparse_special=parse) == back
+    back = theirs.detokenize(ids, remove, parse).decode("utf-8", "replace")
+    assert ours.detokenize(ids, remove_special=remove, unparse_special=parse) == back
 
 
 def test_every_piece_as_llama_cpp_has_it(twins: tuple[Vocab, OracleVocab]) -> None:

@@ -91,7 +91,8 @@ class StringArray(Sequence[str]):
             yield from self[self._starts.index(start) :]
 
     def __repr__(self) -> str:
-        return f"<StringArray of {len(self)}>"
+        shown = [repr(self.raw(i)[:40].decode("utf-8", "replace")) for i in range(min(4, len(self)))]
+        return f"[{', '.join(shown)}{f', ... {len(self)} in all' if len(self) > 4 else ''}]"
 
 
 Value: TypeAlias = bool | int | float | str | NDArray[Any] | StringArray

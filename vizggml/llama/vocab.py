@@ -97,6 +97,7 @@ class Vocab:
         self.eog: frozenset[int] = frozenset()
         self.add_bos = False
         self.add_eos = False
+        self.add_space_prefix = False
         self._words: dict[str, list[int]] = {}
         self._pieces: dict[int, bytes] = {}
 
@@ -131,6 +132,7 @@ class Vocab:
         vocab._find_eog()
         vocab.add_bos = meta.get_bool("tokenizer.ggml.add_bos_token", vocab.add_bos)
         vocab.add_eos = meta.get_bool("tokenizer.ggml.add_eos_token", vocab.add_eos)
+        vocab.add_space_prefix = meta.get_bool("tokenizer.ggml.add_space_prefix", False)
         for role, wanted in (("bos", vocab.add_bos), ("eos", vocab.add_eos)):
             if wanted and vocab.special[role] == NO_TOKEN:
                 raise meta.fail(f"key 'tokenizer.ggml.add_{role}_token' asks for a {role} token, but there is none")
@@ -290,11 +292,15 @@ class Vocab:
         silent.
         """
         ids = list(ids)
+        remove_space = self.add_space_prefix
         if remove_special and self.add_bos and ids[:1] == [self.special["bos"]]:
-            ids = ids[1:]
+            ids, remove_space = ids[1:], False
         if remove_special and self.add_eos and ids[-1:] == [self.special["eos"]]:
             ids = ids[:-1]
-        raw = b"".join(self.token_bytes(id, unparse_special) for id in ids)
+        pieces = [self.token_bytes(id, unparse_special) for id in ids]
+        if remove_space and pieces:
+            pieces[0] = pieces[0].removeprefix(b" ")
+        raw = b"".join(pieces)
         if self.model != "none" and self.rules.clean_spaces:
             raw = re.sub(rb" (?=[?!.,])", b"", raw)
             raw = re.sub(rb" ' ", b"'", raw)
