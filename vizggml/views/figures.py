@@ -14,6 +14,7 @@ import numpy as np
 from vizggml.views import labels
 from vizggml.views.memory import Bar, Life, Plan, check_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, Theme, family, theme_named
+from vizggml.views.still import buffer_words
 from vizggml.views.tables import Tensors, Tracks
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
     from matplotlib.ticker import MaxNLocator
 
     lives = plan.lives
-    thin = plan.peak * THIN
+    thin = plan.size * THIN
     _rectangles(
         axes,
         [(e.first, e.offset, e.last - e.first + 1, max(e.size, thin)) for e in lives],
@@ -136,12 +137,12 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
             clip_on=True,
         )
     axes.set_xlim(0, plan.n_positions)
-    axes.set_ylim(0, plan.peak * 1.02)
+    axes.set_ylim(0, plan.size * 1.02)
     axes.axhline(plan.peak, color=colours.peak, linewidth=1, linestyle=(0, (4, 3)))
     axes.axvline(plan.peak_at + 0.5, color=colours.peak, linewidth=0.8, linestyle=(0, (4, 3)))
     _note_peak(axes, plan, tensors, colours)
     _legend(axes, {family(tensors.desc[e.tensor]) for e in lives}, colours)
-    ticks = labels.size_ticks(plan.peak)
+    ticks = labels.size_ticks(plan.size)
     axes.set_yticks(ticks, [labels.size(v) for v in ticks])
     axes.xaxis.set_major_locator(MaxNLocator(9, integer=True))
     axes.set_xlabel("position in the execution order (not time)", fontsize=FONT_SIZE, color=colours.soft)
@@ -150,7 +151,7 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
 
 def _largest(plan: Plan) -> list[Life]:
     """The lifetimes with room for a name, the largest first."""
-    wide = [e for e in plan.lives if (e.last - e.first + 1) > plan.n_positions * 0.09 and e.size > plan.peak * 0.055]
+    wide = [e for e in plan.lives if (e.last - e.first + 1) > plan.n_positions * 0.09 and e.size > plan.size * 0.055]
     wide.sort(key=lambda e: -e.size * (e.last - e.first + 1))
     return wide[:LABELLED]
 
@@ -170,7 +171,7 @@ def _note_peak(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None
         linespacing=1.5,
     )
     axes.annotate(
-        f"peak {labels.size(plan.peak)} at position {plan.peak_at}",
+        f"peak {labels.size(plan.peak)}{buffer_words(plan)} at position {plan.peak_at}",
         (plan.peak_at + 0.5, plan.peak),
         xytext=(6 if left else -6, 5),
         textcoords="offset points",

@@ -9,6 +9,9 @@ import numpy as np
 from vizggml.errors import VizggmlError
 from vizggml.views.tables import Tracks
 
+PADDING = 256
+"""Bytes behind the last tensor of a chunk that are its padding: no alignment in use is larger."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -44,15 +47,17 @@ class Life:
 
 @dataclass(frozen=True)
 class Plan:
-    """One reserve: lifetimes with `offset` counted over all chunks, and where the highest byte is first taken.
+    """One plan: lifetimes with `offset` counted over all chunks, and where the highest byte is first taken.
 
-    `peak` is the size of the chunks together: the highest byte taken, and the padding behind it.
+    `size` is that of the chunks together. `peak` is the highest byte taken, padding included; a plan made for a larger
+    batch leaves it below `size`.
     """
 
     plan: int
     lives: tuple[Life, ...]
     chunk_ends: tuple[int, ...]
     n_positions: int
+    size: int
     peak: int
     peak_at: int
 
@@ -145,7 +150,8 @@ def read_plan(tracks: Tracks, plan: int) -> Plan:
     top = max(lives, key=lambda life: (life.offset + life.size, -life.first))
     chunk_ends = tuple(base[chunk] + ends[chunk] for chunk in sorted(ends))
     n_positions = 1 + max(life.last for life in lives)
-    return Plan(plan, lives, chunk_ends, n_positions, at, top.first)
+    peak = top.offset + top.size
+    return Plan(plan, lives, chunk_ends, n_positions, at, at if at - peak < PADDING else peak, top.first)
 
 
 def _chunk_sizes(tracks: Tracks, step: int) -> dict[int, int]:

@@ -101,7 +101,7 @@ def draw_timeline(
     left, right, top, foot = 64.0, 8.0, 34.0, 32.0
     across, up = width - left - right, height - top - foot
     x_of = across / plan.n_positions
-    y_of = up / max(1, plan.peak)
+    y_of = up / max(1, plan.size)
     out = [
         f'<text class="head" x="0" y="10">Memory timeline: {len(plan.lives):,} tensors, {labels.size(plan.peak)}</text>'
     ]
@@ -118,10 +118,11 @@ def draw_timeline(
             out.append(
                 f'<text class="small mid on" x="{x + w / 2:.1f}" y="{y + h / 2 + 3.5:.1f}">{text_of(name)}</text>'
             )
+    y_peak = top + up - plan.peak * y_of
     x_peak = left + (plan.peak_at + 0.5) * x_of
     out.append(f'<path class="axis" d="M{left} {top}V{top + up}H{left + across}"/>')
     out.append(
-        f'<path class="peak" stroke-dasharray="4 3" d="M{left} {top}H{left + across}M{x_peak:.1f} {top}V{top + up}"/>'
+        f'<path class="peak" stroke-dasharray="4 3" d="M{left} {y_peak:.1f}H{left + across}M{x_peak:.1f} {top}V{top + up}"/>'
     )
     out += names + _ticks(plan, left, top, across, up)
     out.append(
@@ -142,7 +143,7 @@ def _life_title(life: Life, tensors: Tensors) -> str:
 
 def peak_words(plan: Plan, tensors: Tensors, limit: int) -> str:
     """The peak in words: how much, where, and what stands there, as many names as `limit` characters hold."""
-    words = f"peak {labels.size(plan.peak)} at position {plan.peak_at}"
+    words = f"peak {labels.size(plan.peak)}{buffer_words(plan)} at position {plan.peak_at}"
     standing = plan.standing()
     for i, life in enumerate(standing[:NAMED_AT_PEAK]):
         more = f"{': ' if i == 0 else ', '}{labels.short(labels.visible(tensors.name[life.tensor]), 24)}"
@@ -154,10 +155,15 @@ def peak_words(plan: Plan, tensors: Tensors, limit: int) -> str:
     return words + (f" and {left} more" if left > 0 else "")
 
 
+def buffer_words(plan: Plan) -> str:
+    """The buffer's size, where the plan leaves part of it unused."""
+    return f" of a buffer of {labels.size(plan.size)}" if plan.size > plan.peak else ""
+
+
 def _ticks(plan: Plan, left: float, top: float, across: float, up: float) -> list[str]:
     out = []
-    for value in labels.size_ticks(plan.peak, 4):
-        y = top + up * (1 - value / plan.peak) + 3.5
+    for value in labels.size_ticks(plan.size, 4):
+        y = top + up * (1 - value / plan.size) + 3.5
         out.append(f'<text class="small soft end" x="{left - 6}" y="{y:.1f}">{labels.size(value)}</text>')
     last = plan.n_positions - 1
     for i in sorted({0, last // 4, last // 2, 3 * last // 4, last}):

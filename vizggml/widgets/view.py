@@ -20,7 +20,8 @@ from vizggml.views.still import still
 if TYPE_CHECKING:
     from vizggml.views.tables import Tracks
 
-PANES = ("graph", "map", "timeline", "events", "tokens", "tables")
+PANES = ("tokens", "graph", "map", "timeline", "events", "tables")
+TABLES = ("tensor", "free", "counts", "scratch", "cells", "reuse", "threads")
 HEIGHT = 640
 
 
@@ -78,13 +79,13 @@ def sent(tracks: Tracks) -> dict[str, Any]:
 
 
 def check_panes(panes: Iterable[str] | None) -> list[str] | None:
-    """The panes asked for. VizggmlError for one that there is not."""
+    """The panes asked for, a table by its own name alone. VizggmlError for one that there is not."""
     if panes is None:
         return None
     wanted = [panes] if isinstance(panes, str) else list(panes)
     for pane in wanted:
-        if pane not in PANES:
-            raise VizggmlError(f"pane {pane!r}: there are {', '.join(PANES)}")
+        if pane not in PANES + TABLES:
+            raise VizggmlError(f"pane {pane!r}: there are {', '.join(PANES + TABLES)}")
     return wanted
 
 
