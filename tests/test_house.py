@@ -23,7 +23,8 @@ FLOORS = (
     ("vizggml.views",),
     ("vizggml.widgets", "vizggml.export"),
     ("vizggml.lab",),
-    ("vizggml.cli", "vizggml.__main__"),
+    ("vizggml.cli",),
+    ("vizggml.__main__",),
 )
 ROOMS = {room: (floor, room) for floor, rooms in enumerate(FLOORS) for room in rooms}
 
