@@ -9,10 +9,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from vizggml.errors import VizggmlError
@@ -294,14 +296,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def short(value: object) -> object:
-    """Metadata for reading: long arrays are cut to their first elements."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        shown = [short(item) for item in value[:8]]
+    """Metadata for reading: long arrays are cut to their first elements, long texts to their beginning."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, str):
+        return value if len(value) <= 400 else value[:400] + f"... {len(value)} characters in all"
+    if isinstance(value, Sequence | np.ndarray):
+        shown = [short(value[i]) for i in range(min(len(value), 8))]
         return shown if len(value) <= 8 else [*shown, f"... {len(value)} in all"]
-    if isinstance(value, str) and len(value) > 400:
-        return value[:400] + f"... {len(value)} characters in all"
     return value
 
 
