@@ -1,4 +1,10 @@
 lab test check:
 	python3 run.py $@
 
-.PHONY: lab test check
+player: vizggml/widgets/player/node_modules
+	cd vizggml/widgets/player && npm run --silent check && npm run --silent bundle
+
+vizggml/widgets/player/node_modules:
+	cd vizggml/widgets/player && npm ci
+
+.PHONY: lab test check player

@@ -1,0 +1,3738 @@
+// vizggml player, bundled; sources sha256:1a44387bcdebc8c07282e06d170c3d9c066f06a3fd049be721b5c8349755a013
+// dom.js
+function el(tag, className = "", attributes = {}, children = []) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === void 0) continue;
+    if (name === "text") made.textContent = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+var SHAPES = {
+  start: "M3 3v10M13 3.5v9L6 8z",
+  back: "M11 3.5v9L4.5 8z",
+  play: "M4.5 3v10L12.5 8z",
+  pause: "M5 3v10M11 3v10",
+  forward: "M5 3.5v9L11.5 8z",
+  end: "M13 3v10M3 3.5v9L10 8z",
+  slower: "M3.5 8h9",
+  faster: "M3.5 8h9M8 3.5v9",
+  left: "M9.5 4L5.5 8l4 4",
+  right: "M6.5 4l4 4-4 4",
+  fit: "M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3",
+  expand: "M9.5 3H13v3.5M6.5 13H3V9.5M13 3L9 7M3 13l4-4",
+  shrink: "M9 3.5V7h3.5M7 12.5V9H3.5M13 3L9 7M3 13l4-4",
+  help: "M6 6.2a2 2 0 1 1 2.9 1.8c-.6.3-.9.7-.9 1.4M8 11.6v.4",
+  follow: "M8 2.5v3M8 10.5v3M2.5 8h3M10.5 8h3M8 6.8v2.4M6.8 8h2.4",
+  path: "M4 12V9a3 3 0 0 1 3-3h5M9.5 3.5L12 6 9.5 8.5",
+  unfold: "M5 6l3-3 3 3M5 10l3 3 3-3",
+  fold: "M5 3.5l3 3 3-3M5 12.5l3-3 3 3"
+};
+function icon(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("class", "vg-icon");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(space, "path");
+  path.setAttribute("d", SHAPES[name]);
+  svg.append(path);
+  return svg;
+}
+function iconButton(shape, label2, act) {
+  const made = el("button", "vg-button", { type: "button", title: label2, "aria-label": label2 }, [icon(shape)]);
+  made.addEventListener("click", act);
+  return made;
+}
+function setIcon(button, shape, label2) {
+  button.replaceChildren(icon(shape));
+  button.title = label2;
+  button.setAttribute("aria-label", label2);
+}
+var MAX_RATIO = 2;
+function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+var Surface = class {
+  /** @param {string} label @param {(() => void)} resized called after a change of size */
+  constructor(label2, resized) {
+    this.canvas = el("canvas", "vg-canvas", { role: "img", "aria-label": label2 });
+    this.box = el("div", "vg-surface", {}, [this.canvas]);
+    this.width = 0;
+    this.height = 0;
+    this.ratio = 1;
+    this.context = /** @type {CanvasRenderingContext2D} */
+    this.canvas.getContext("2d", { alpha: false });
+    this.observer = new ResizeObserver((entries) => {
+      const { width, height } = entries[entries.length - 1].contentRect;
+      if (this.fit(Math.floor(width), Math.floor(height))) resized();
+    });
+    this.observer.observe(this.box);
+  }
+  /** @param {number} width @param {number} height @returns {boolean} whether the size changed */
+  fit(width, height) {
+    const ratio = Math.min(globalThis.devicePixelRatio || 1, MAX_RATIO);
+    if (width === this.width && height === this.height && ratio === this.ratio) return false;
+    Object.assign(this, { width, height, ratio });
+    this.canvas.width = Math.max(1, Math.round(width * ratio));
+    this.canvas.height = Math.max(1, Math.round(height * ratio));
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    return true;
+  }
+  /** The context, in CSS pixels. */
+  begin() {
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    return this.context;
+  }
+  /** A bitmap of the surface's size and its context, in CSS pixels. */
+  layer() {
+    const bitmap = el("canvas");
+    bitmap.width = this.canvas.width;
+    bitmap.height = this.canvas.height;
+    const context = (
+      /** @type {CanvasRenderingContext2D} */
+      bitmap.getContext("2d", { alpha: false })
+    );
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    return { bitmap, context };
+  }
+  /** Copies a bitmap of the surface's size onto it. @param {CanvasImageSource} bitmap */
+  blit(bitmap) {
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.drawImage(bitmap, 0, 0);
+    this.begin();
+  }
+  stop() {
+    this.observer.disconnect();
+  }
+};
+function shorten(text, room) {
+  if (text.length <= room) return text;
+  if (room < 2) return "";
+  const head = Math.ceil((room - 1) * 0.6);
+  return `${text.slice(0, head)}…${text.slice(text.length - (room - 1 - head))}`;
+}
+
+// list.js
+var TALLEST = 12e6;
+var VirtualList = class {
+  /**
+   * @param {{label: string, rowHeight: number, makeRow: () => HTMLElement, fillRow: (row: HTMLElement, index: number) => void,
+   *   choose?: (index: number) => void, className?: string}} options
+   */
+  constructor({ label: label2, rowHeight, makeRow, fillRow, choose, className = "" }) {
+    this.rowHeight = rowHeight;
+    this.makeRow = makeRow;
+    this.fillRow = fillRow;
+    this.length = 0;
+    this.current = -1;
+    this.scrolled = 0;
+    this.height = 0;
+    this.scale = 1;
+    this.pool = [];
+    this.holder = el("div", "vg-list-rows");
+    this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label2, tabindex: "0" }, [this.holder]);
+    this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
+    if (choose) this.holder.addEventListener("click", (event) => this.onClick(event, choose));
+    this.observer = new ResizeObserver((entries) => {
+      this.height = Math.floor(entries[entries.length - 1].contentRect.height);
+      if (this.current >= 0) this.show(this.current);
+      this.render(true);
+    });
+    this.observer.observe(this.element);
+  }
+  /** @param {MouseEvent} event @param {(index: number) => void} choose */
+  onClick(event, choose) {
+    const row = (
+      /** @type {HTMLElement} */
+      event.target.closest(".vg-row")
+    );
+    const slot = this.pool.find((s) => s.element === row);
+    if (slot && slot.index >= 0) choose(slot.index);
+  }
+  onScroll() {
+    this.scrolled = this.element.scrollTop;
+    this.render(false);
+  }
+  /** The list has `length` rows now; all that is in sight is filled again. @param {number} length */
+  setLength(length) {
+    this.length = length;
+    const full = length * this.rowHeight;
+    this.scale = full > TALLEST ? full / TALLEST : 1;
+    this.holder.style.height = `${Math.min(full, TALLEST)}px`;
+    this.render(true);
+  }
+  /** Marks row `index` (-1: none) and scrolls only if it is out of sight. @param {number} index */
+  setCurrent(index) {
+    this.current = index;
+    const moved = index >= 0 && this.show(index);
+    this.render(false, moved);
+  }
+  /** @param {number} index @returns {boolean} whether the list scrolled */
+  show(index) {
+    const top = index * this.rowHeight / this.scale;
+    const margin = this.rowHeight;
+    if (this.height <= 0) return false;
+    if (top >= this.scrolled && top + margin <= this.scrolled + this.height) return false;
+    const most = Math.max(0, Math.min(this.length * this.rowHeight, TALLEST) - this.height);
+    this.scrolled = Math.round(Math.min(most, Math.max(0, top - this.height * 0.4)));
+    this.element.scrollTop = this.scrolled;
+    return true;
+  }
+  /** @param {boolean} refill whether rows that stay are filled again */
+  render(refill, _moved = false) {
+    const { rowHeight, pool } = this;
+    if (this.height <= 0) return;
+    const wanted = Math.ceil(this.height / rowHeight) + 1;
+    while (pool.length < wanted) this.addSlot();
+    const first = Math.floor(this.scrolled * this.scale / rowHeight);
+    const shift = this.scale > 1 ? this.scrolled - first * rowHeight : 0;
+    for (let k = 0; k < pool.length; k++) {
+      const index = first + k;
+      const slot = pool[index % pool.length];
+      const shown = k < wanted && index < this.length;
+      if (slot.index !== (shown ? index : -1) || refill || this.scale > 1) this.fillSlot(slot, shown ? index : -1, shift);
+      const marked = shown && index === this.current;
+      if (slot.element.classList.contains("vg-now") !== marked) {
+        slot.element.classList.toggle("vg-now", marked);
+        slot.element.setAttribute("aria-selected", String(marked));
+      }
+    }
+  }
+  addSlot() {
+    const element = this.makeRow();
+    element.classList.add("vg-row");
+    element.setAttribute("role", "option");
+    element.style.height = `${this.rowHeight}px`;
+    this.pool.push({ element, index: -1 });
+    this.holder.append(element);
+    for (const slot of this.pool) slot.index = -2;
+  }
+  /** @param {{element: HTMLElement, index: number}} slot @param {number} index @param {number} shift */
+  fillSlot(slot, index, shift) {
+    slot.index = index;
+    slot.element.hidden = index < 0;
+    if (index < 0) return;
+    slot.element.style.transform = `translateY(${index * this.rowHeight + shift}px)`;
+    slot.element.setAttribute("aria-posinset", String(index + 1));
+    slot.element.setAttribute("aria-setsize", String(this.length));
+    this.fillRow(slot.element, index);
+  }
+  stop() {
+    this.observer.disconnect();
+  }
+};
+
+// sentence.js
+var FLAGS = [
+  [1, "INPUT"],
+  [2, "OUTPUT"],
+  [4, "PARAM"],
+  [8, "LOSS"],
+  [16, "COMPUTE"]
+];
+function formatBytes(n) {
+  if (n < 0) return "the rest";
+  if (n < 1024) return `${n} B`;
+  const units = ["KiB", "MiB", "GiB", "TiB"];
+  let unit = -1;
+  let value = n;
+  do {
+    value /= 1024;
+    unit++;
+  } while (value >= 1024 && unit < units.length - 1);
+  return `${trim(fixed(value, 2))} ${units[unit]}`;
+}
+function formatNs(ns) {
+  if (ns < 1e3) return `${ns} ns`;
+  if (ns < 1e6) return `${trim(fixed(ns / 1e3, 1))} us`;
+  if (ns < 1e9) return `${trim(fixed(ns / 1e6, 1))} ms`;
+  return `${trim(fixed(ns / 1e9, 2))} s`;
+}
+function formatDims(ne) {
+  let n = ne.length;
+  while (n > 1 && ne[n - 1] === 1) n--;
+  return Array.from({ length: n }, (_, i) => String(ne[i])).join(" x ");
+}
+function fixed(value, digits) {
+  const scale = 10 ** digits;
+  const scaled = value * scale;
+  const floor = Math.floor(scaled);
+  const exact = Number.isInteger(value * 2 ** (digits + 1));
+  if (exact && scaled - floor === 0.5 && floor % 2 === 0) return (floor / scale).toFixed(digits);
+  return value.toFixed(digits);
+}
+function trim(text) {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+function formatFloat(value) {
+  return Number.isFinite(value) ? trim(fixed(value, 4)) : String(value);
+}
+function formatCount(n) {
+  return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, " ");
+}
+function visible(piece) {
+  return piece.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "�");
+}
+function formatField(tracks, type, value) {
+  switch (type) {
+    case "tensor":
+      return tracks.name(value);
+    case "bytes":
+      return formatBytes(value);
+    case "ns":
+      return formatNs(value);
+    case "dims":
+      return formatDims(value);
+    case "bool":
+      return value ? "yes" : "no";
+    case "float":
+      return formatFloat(value);
+    case "floats":
+      return Array.from(value, formatFloat).join(", ");
+    case "tensors":
+      return Array.from(value, (t) => tracks.name(t)).join(", ");
+    case "ints":
+    case "strs":
+      return Array.from(value, String).join(", ");
+    case "flags":
+      return FLAGS.filter(([bit]) => value & Number(bit)).map(([, name]) => name).join(", ") || "none";
+    default:
+      return String(value);
+  }
+}
+function sentence(tracks, i) {
+  const kind = tracks.kindOf(i);
+  let template = kind.sentence;
+  while (template && typeof template === "object") {
+    const by = tracks.field(i, template.by);
+    const key = formatKey(by);
+    template = Object.hasOwn(template.cases, key) ? template.cases[key] : template.else;
+  }
+  return String(template || kind.name).replace(/\{(\w+)\}/g, (whole2, field) => {
+    const type = kind.types[field];
+    return type === void 0 ? whole2 : formatField(tracks, type, tracks.field(i, field));
+  });
+}
+function formatKey(value) {
+  return typeof value === "boolean" ? value ? "true" : "false" : String(value);
+}
+
+// theme.js
+var LIGHT = {
+  page: "#ffffff",
+  panel: "#f7f8fa",
+  raised: "#ffffff",
+  ink: "#1b2330",
+  soft: "#596476",
+  faint: "#8b95a5",
+  line: "#dfe3e9",
+  edge: "#aab3c0",
+  accent: "#c2410c",
+  onAccent: "#ffffff",
+  accentWash: "#fdeee6",
+  source: "#0072b2",
+  consumer: "#8a5a00",
+  free: "#eef1f4",
+  good: "#00795a",
+  bad: "#b3261e",
+  families: ["#3f8fc7", "#c27ba8", "#2f9f80", "#d98a5b", "#d9a12b", "#aab2bf", "#76808f"],
+  status: ["#ffffff", "#d3d9e1", "#9aa6b5", "#56b4e9", "#c2410c", "#2f9f80", "#c8cdd5", "#e6dfcf"],
+  areas: ["#9aa6b5", "#56b4e9", "#e0a43b", "#2f9f80", "#c27ba8"],
+  dark: false
+};
+var DARK = {
+  page: "#12161d",
+  panel: "#181d26",
+  raised: "#1f2530",
+  ink: "#e6eaf1",
+  soft: "#a0abbb",
+  faint: "#717d8f",
+  line: "#2c3441",
+  edge: "#566174",
+  accent: "#ff8f57",
+  onAccent: "#1a1209",
+  accentWash: "#3a2519",
+  source: "#56b4e9",
+  consumer: "#f0c05a",
+  free: "#1e242e",
+  good: "#3ecfa3",
+  bad: "#ff8a80",
+  families: ["#4a9fd6", "#c886b0", "#35ab8a", "#dc8f5f", "#d3a23a", "#667184", "#8b96a8"],
+  status: ["#12161d", "#3a4352", "#66748a", "#4aa5dc", "#ff8f57", "#35ab8a", "#363f4c", "#514a3a"],
+  areas: ["#66748a", "#4aa5dc", "#d3a23a", "#35ab8a", "#c886b0"],
+  dark: true
+};
+var FAMILIES = [
+  "matrix product",
+  "norm, soft max",
+  "element by element",
+  "position",
+  "rows, copies",
+  "view",
+  "leaf"
+];
+var OPS = [
+  "MUL_MAT MUL_MAT_ID OUT_PROD FLASH_ATTN_EXT CONV_2D IM2COL",
+  "RMS_NORM NORM GROUP_NORM L2_NORM SOFT_MAX SOFT_MAX_BACK SUM SUM_ROWS MEAN ARGMAX ARGSORT",
+  "",
+  "ROPE ROPE_BACK TIMESTEP_EMBEDDING DIAG_MASK_INF",
+  "GET_ROWS SET_ROWS CPY CONT DUP CONCAT REPEAT PAD SET",
+  "VIEW RESHAPE PERMUTE TRANSPOSE",
+  "NONE"
+];
+var FAMILY_OF = new Map(OPS.flatMap((ops, family) => ops.split(" ").map((op) => (
+  /** @type {const} */
+  [op, family]
+))));
+var ELEMENTWISE = 2;
+function familyOf(op) {
+  return FAMILY_OF.get(op || "NONE") ?? ELEMENTWISE;
+}
+var STATUS = ["not yet met", "visited", "in the graph", "has memory", "computing", "done", "freed", "skipped"];
+var AREA_GROUPS = ["other", "building", "planning memory", "computing", "tokens and cache"];
+var AREAS = {
+  arena: 1,
+  tensor: 1,
+  graph: 1,
+  buffers: 2,
+  "free list": 2,
+  galloc: 2,
+  plan: 2,
+  sched: 2,
+  compute: 3,
+  quant: 3,
+  reuse: 4,
+  KV: 4,
+  tokens: 4
+};
+function areaGroup(area) {
+  return (
+    /** @type {Record<string, number>} */
+    AREAS[area] ?? 0
+  );
+}
+function watchTheme(root, wanted, changed) {
+  const media = matchMedia("(prefers-color-scheme: dark)");
+  const find = () => {
+    if (wanted === "light" || wanted === "dark") return wanted === "dark";
+    const jupyter = document.body?.dataset.jpThemeLight;
+    return jupyter === void 0 ? media.matches : jupyter === "false";
+  };
+  let palette = find() ? DARK : LIGHT;
+  apply(root, palette);
+  const update = () => {
+    const next = find() ? DARK : LIGHT;
+    if (next === palette) return;
+    palette = next;
+    apply(root, palette);
+    changed(palette);
+  };
+  media.addEventListener("change", update);
+  const observer = new MutationObserver(update);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  return {
+    get palette() {
+      return palette;
+    },
+    stop() {
+      media.removeEventListener("change", update);
+      observer.disconnect();
+    }
+  };
+}
+function apply(root, palette) {
+  root.dataset.vgTheme = palette.dark ? "dark" : "light";
+  root.style.colorScheme = palette.dark ? "dark" : "light";
+  for (const [name, value] of Object.entries(palette)) {
+    if (typeof value === "string") root.style.setProperty(`--vg-${name}`, value);
+    else if (Array.isArray(value)) value.forEach((v, i) => root.style.setProperty(`--vg-${name}-${i}`, v));
+  }
+}
+
+// container.js
+var MAGIC = [86, 71, 67, 79, 76, 0, 0, 1];
+var SCHEMA = 1;
+var ARRAYS = { u1: Uint8Array, i4: Int32Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
+function readContainer(bytes) {
+  const { buffer, start, length } = aligned(bytes);
+  const head = new Uint8Array(buffer, start, Math.min(length, 16));
+  if (length < 16 || MAGIC.some((byte, i) => head[i] !== byte)) {
+    throw new Error(`tracks: ${length} bytes do not begin as a columns container does`);
+  }
+  const headerLength = new DataView(buffer, start).getUint32(8, true);
+  if (16 + headerLength > length) {
+    throw new Error(`tracks: a header of ${headerLength} bytes ends past the data (${length} bytes)`);
+  }
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 16, headerLength)));
+  if (header.schema !== SCHEMA) throw new Error(`tracks: schema ${header.schema}, this player reads schema ${SCHEMA}`);
+  if (header.kind !== "tracks") throw new Error(`tracks: the container holds ${header.kind}, not tracks`);
+  const origin = start + Math.ceil((16 + headerLength) / 8) * 8;
+  return new Container(header, buffer, origin, start + length);
+}
+function aligned(bytes) {
+  if (bytes instanceof ArrayBuffer) return { buffer: bytes, start: 0, length: bytes.byteLength };
+  const view = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (bytes.byteOffset % 8 === 0 && bytes.buffer instanceof ArrayBuffer) {
+    return { buffer: bytes.buffer, start: bytes.byteOffset, length: bytes.byteLength };
+  }
+  return { buffer: view.slice().buffer, start: 0, length: bytes.byteLength };
+}
+var Container = class {
+  /**
+   * @param {any} header
+   * @param {ArrayBuffer} buffer
+   * @param {number} origin where the columns begin
+   * @param {number} end
+   */
+  constructor(header, buffer, origin, end) {
+    this.meta = header.meta;
+    this.strings = header.strings;
+    this.specs = header.columns;
+    this.buffer = buffer;
+    this.origin = origin;
+    this.end = end;
+    this.views = /* @__PURE__ */ new Map();
+  }
+  /** @param {string} name */
+  has(name) {
+    return Object.hasOwn(this.specs, name);
+  }
+  /**
+   * The column's values, rows one after another; an empty column where there is none of that name.
+   * @param {string} name
+   * @returns {any}
+   */
+  column(name) {
+    const known = this.views.get(name);
+    if (known) return known;
+    const view = this.has(name) ? this.open(name) : new Float64Array(0);
+    this.views.set(name, view);
+    return view;
+  }
+  /** @param {string} name @returns {Column} */
+  open(name) {
+    const { dtype, shape, offset } = this.specs[name];
+    const type = ARRAYS[dtype];
+    if (!type) throw new Error(`column ${name}: type ${dtype} is none of ${Object.keys(ARRAYS).join(", ")}`);
+    const n = shape.reduce((a, b) => a * b, 1);
+    const from = this.origin + offset;
+    if (!(offset >= 0) || from + n * type.BYTES_PER_ELEMENT > this.end) {
+      throw new Error(`column ${name}: ${n} values at ${offset} end past the data (${this.end - this.origin} bytes)`);
+    }
+    return new type(this.buffer, from, n);
+  }
+};
+
+// tracks.js
+function upperBound(values, value, lo = 0, hi = values.length) {
+  while (lo < hi) {
+    const mid = lo + hi >>> 1;
+    if (values[mid] <= value) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+var Track = class {
+  /** @param {Container} columns @param {string} name */
+  constructor(columns, name) {
+    this.columns = columns;
+    this.name = name;
+    this.a = columns.column(`t.${name}.a`);
+    this.b = columns.column(`t.${name}.b`);
+    this.length = this.a.length;
+    this.stride = columns.meta.tracks?.[name]?.stride ?? 0;
+    this.ck = columns.column(`t.${name}.ck`);
+    this.ckrow = columns.column(`t.${name}.ckrow`);
+  }
+  /** @param {string} column */
+  col(column) {
+    return this.columns.column(`t.${this.name}.${column}`);
+  }
+  /** The string that `column` holds in `row`. @param {string} column @param {number} row @returns {string} */
+  str(column, row) {
+    return this.columns.strings[this.col(column)[row]] ?? "";
+  }
+  /** Calls `visit` with each row open at event `i`. @param {number} i @param {(row: number) => void} visit */
+  each(i, visit) {
+    const { a, b, ck, ckrow, stride } = this;
+    let from = -1;
+    if (stride > 0 && ck.length > 1) {
+      const j = Math.min(Math.floor(i / stride), ck.length - 2);
+      for (let k = ck[j]; k < ck[j + 1]; k++) if (b[ckrow[k]] > i) visit(ckrow[k]);
+      from = j * stride;
+    }
+    for (let r = upperBound(a, from); r < a.length && a[r] <= i; r++) if (b[r] > i) visit(r);
+  }
+  /** The rows open at event `i`. @param {number} i */
+  openAt(i) {
+    const rows = [];
+    this.each(i, (row) => rows.push(row));
+    return rows;
+  }
+};
+var Tracks = class {
+  /** @param {ArrayBuffer | ArrayBufferView} bytes */
+  constructor(bytes) {
+    const columns = readContainer(bytes);
+    this.columns = columns;
+    this.meta = columns.meta;
+    this.strings = columns.strings;
+    this.kind = columns.column("ev.kind");
+    this.node = columns.column("ev.node");
+    this.cause = columns.column("ev.cause");
+    this.row = columns.column("ev.row");
+    this.n = this.kind.length;
+    this.nTensors = columns.column("tensor.name").length;
+    this.kinds = this.meta.kinds.map((kind, index) => ({
+      ...kind,
+      index,
+      types: Object.fromEntries(kind.fields),
+      tensorFields: kind.fields.filter((f) => f[1] === "tensor").map((f) => f[0])
+    }));
+    this.kindNamed = Object.fromEntries(this.kinds.map((kind) => [kind.name, kind]));
+    this.opened = /* @__PURE__ */ new Map();
+  }
+  /** @param {string} name */
+  track(name) {
+    let track = this.opened.get(name);
+    if (!track) this.opened.set(name, track = new Track(this.columns, name));
+    return track;
+  }
+  /** @param {number} i @returns {Kind} */
+  kindOf(i) {
+    return this.kinds[this.kind[i]];
+  }
+  /**
+   * A field of event `i`: number, string, boolean or an array of them; undefined where its kind has no such field.
+   * @param {number} i
+   * @param {string} field
+   * @returns {any}
+   */
+  field(i, field) {
+    const kind = this.kindOf(i);
+    const type = kind.types[field];
+    if (type === void 0) return void 0;
+    const row = this.row[i];
+    const name = `k.${kind.name}.${field}`;
+    const { columns, strings } = this;
+    switch (type) {
+      case "str":
+        return strings[columns.column(name)[row]] ?? "";
+      case "bool":
+        return columns.column(name)[row] !== 0;
+      case "dims":
+        return columns.column(name).subarray(4 * row, 4 * row + 4);
+      case "ints":
+      case "tensors":
+      case "strs":
+      case "floats": {
+        const ptr = columns.column(`${name}.ptr`);
+        const values = columns.column(`${name}.val`).subarray(ptr[row], ptr[row + 1]);
+        return type === "strs" ? Array.from(values, (v) => strings[v] ?? "") : values;
+      }
+      default:
+        return columns.column(name)[row];
+    }
+  }
+  /** The tensor that event `i` is about: its first tensor field, else the node it happened in. @param {number} i */
+  tensorOf(i) {
+    const kind = this.kindOf(i);
+    for (const field of kind.tensorFields) {
+      const t = this.columns.column(`k.${kind.name}.${field}`)[this.row[i]];
+      if (t >= 0) return t;
+    }
+    return this.node[i];
+  }
+  /** Whether event `i` speaks of tensor `t`. @param {number} i @param {number} t */
+  speaksOf(i, t) {
+    const kind = this.kindOf(i);
+    return kind.tensorFields.some((f) => this.columns.column(`k.${kind.name}.${f}`)[this.row[i]] === t);
+  }
+  /** A string of the tensor table: name, type, op or desc. @param {string} column @param {number} t @returns {string} */
+  tensorString(column, t) {
+    return this.strings[this.columns.column(`tensor.${column}`)[t]] ?? "";
+  }
+  /** @param {number} t */
+  name(t) {
+    return t < 0 ? "none" : this.tensorString("name", t) || `tensor ${t}`;
+  }
+  /** @param {number} t */
+  ne(t) {
+    return this.columns.column("tensor.ne").subarray(4 * t, 4 * t + 4);
+  }
+  /** @param {number} t @returns {number} */
+  nbytes(t) {
+    return this.columns.column("tensor.nbytes")[t] ?? 0;
+  }
+  /** The next event after `i` in `direction` (+1, -1) for which `test` holds, or -1.
+   * @param {number} i @param {number} direction @param {(i: number) => boolean} test */
+  find(i, direction, test) {
+    for (let j = i + direction; j >= 0 && j < this.n; j += direction) if (test(j)) return j;
+    return -1;
+  }
+};
+
+// events.js
+var ROW = 24;
+var EventsPane = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "events";
+    this.title = "Events";
+    this.passing = null;
+    this.list = new VirtualList({
+      label: "Events",
+      rowHeight: ROW,
+      makeRow: () => el("div", "vg-event", {}, [el("span", "vg-number"), el("span", "vg-dot"), el("span", "vg-line")]),
+      fillRow: (row, index) => this.fillRow(row, index),
+      choose: (index) => player.go(this.eventAt(index)),
+      className: "vg-events"
+    });
+    this.body = el("div", "vg-stack", {}, [this.list.element]);
+    this.choice = el("select", "vg-select", { "aria-label": "Which events" });
+    this.choice.addEventListener("change", () => this.filter(this.choice.value));
+    this.count = el("span", "vg-hint vg-tabular");
+    this.tools = [this.count, this.choice];
+    this.fillChoice();
+    this.filter("");
+  }
+  fillChoice() {
+    const { tracks } = this.player;
+    const counts = new Uint32Array(tracks.kinds.length);
+    for (let i = 0; i < tracks.n; i++) counts[tracks.kind[i]]++;
+    this.counts = counts;
+    this.choice.append(el("option", "", { value: "", text: "all events" }));
+    const areas = [...new Set(tracks.kinds.filter((k) => counts[k.index]).map((k) => k.area))];
+    for (const area of areas) {
+      const kinds = tracks.kinds.filter((k) => k.area === area && counts[k.index]);
+      const group = el("optgroup", "", { label: area });
+      group.append(el("option", "", { value: `area:${area}`, text: `all of ${area}` }));
+      for (const kind of kinds) group.append(el("option", "", { value: `kind:${kind.index}`, text: `${kind.name} (${counts[kind.index]})` }));
+      this.choice.append(group);
+    }
+  }
+  /** @param {string} which */
+  filter(which) {
+    const { tracks } = this.player;
+    const wanted = new Uint8Array(tracks.kinds.length);
+    for (const kind of tracks.kinds) {
+      wanted[kind.index] = which === "" || which === `area:${kind.area}` || which === `kind:${kind.index}` ? 1 : 0;
+    }
+    if (which === "") {
+      this.passing = null;
+    } else {
+      const total = tracks.kinds.reduce((sum, k) => sum + (wanted[k.index] ? this.counts?.[k.index] ?? 0 : 0), 0);
+      this.passing = new Uint32Array(total);
+      for (let i = 0, n = 0; i < tracks.n; i++) if (wanted[tracks.kind[i]]) this.passing[n++] = i;
+    }
+    const length = this.passing ? this.passing.length : tracks.n;
+    setText(this.count, this.passing ? `${length} of ${tracks.n}` : "");
+    this.list.setLength(length);
+    this.player.redraw(this);
+  }
+  /** @param {number} index */
+  eventAt(index) {
+    return this.passing ? this.passing[index] : index;
+  }
+  /** @param {HTMLElement} row @param {number} index */
+  fillRow(row, index) {
+    const { tracks } = this.player;
+    const i = this.eventAt(index);
+    const [number, dot, line] = (
+      /** @type {any} */
+      row.children
+    );
+    setText(number, String(i));
+    dot.className = `vg-dot vg-area-${areaGroup(tracks.kindOf(i).area)}`;
+    setText(line, visible(sentence(tracks, i)));
+  }
+  /** @param {number} step */
+  draw(step) {
+    const index = this.passing ? upperBound(this.passing, step) - 1 : step;
+    this.list.setCurrent(index);
+  }
+  invalidate() {
+  }
+  stop() {
+    this.list.stop();
+  }
+};
+
+// folding.js
+var GAP = 36;
+var GUTTER = 56;
+var MARGIN = 20;
+var HEADER = 26;
+var CARD = { w: 250, h: 84 };
+var Folding = class {
+  /** @param {GraphJson} graph */
+  constructor(graph) {
+    this.graph = graph;
+    this.indexOf = new Map(graph.sections.map((s, i) => [s.id, i]));
+    const n = graph.sections.length;
+    this.fold = new Int32Array(n).fill(-1);
+    graph.folds.forEach((fold, f) => {
+      for (const id of fold.sections) this.fold[this.indexOf.get(id) ?? -1] = f;
+    });
+    this.rows = Array.from({ length: n }, () => []);
+    this.sectionOf = Int32Array.from(graph.nodes.section, (id) => this.indexOf.get(id) ?? 0);
+    this.sectionOf.forEach((s, row) => this.rows[s].push(row));
+    this.rowOf = rowsByTensor(graph, this.rows, this.indexOf);
+    this.open = new Uint8Array(n);
+    this.dx = new Float64Array(n);
+    this.dy = new Float64Array(n);
+    this.itemOf = new Int32Array(n);
+    this.items = [];
+    this.width = 0;
+    this.height = 0;
+    this.arrange(1.5);
+  }
+  /** @param {number} s an index into the sections */
+  foldable(s) {
+    return this.fold[s] >= 0;
+  }
+  get closed() {
+    return this.fold.some((f, s) => f >= 0 && !this.open[s]);
+  }
+  /** Whether row `row` is drawn as a box of its own. @param {number} row */
+  shown(row) {
+    const s = this.sectionOf[row];
+    return !this.foldable(s) || this.open[s] === 1;
+  }
+  /** @param {number} row */
+  x(row) {
+    return this.graph.nodes.x[row] + this.dx[this.sectionOf[row]];
+  }
+  /** @param {number} row */
+  y(row) {
+    return this.graph.nodes.y[row] + this.dy[this.sectionOf[row]];
+  }
+  /** Opens or closes sections. @param {number[]} sections @param {boolean} open @param {number} aspect */
+  set(sections, open, aspect) {
+    for (const s of sections) if (this.foldable(s)) this.open[s] = open ? 1 : 0;
+    this.arrange(aspect);
+  }
+  /** Puts cards and open sections one under the other, in as many columns as fill a pane of that aspect best.
+   * @param {number} aspect width over height */
+  arrange(aspect) {
+    const items = this.makeItems();
+    let best = 0;
+    let bestScale = -1;
+    for (let columns = 1; columns <= Math.min(items.length, 24); columns++) {
+      const { width: width2, height: height2 } = place(items, columns);
+      const scale = Math.min(aspect / width2, 1 / height2);
+      if (scale > bestScale * 1.02) [best, bestScale] = [columns, scale];
+    }
+    const { width, height } = place(items, best);
+    Object.assign(this, { items, width, height });
+    items.forEach((item, k) => {
+      for (const s of item.sections) {
+        this.itemOf[s] = k;
+        const section = this.graph.sections[s];
+        this.dx[s] = item.x - section.x;
+        this.dy[s] = item.y - section.y;
+      }
+    });
+  }
+  /** @returns {Item[]} */
+  makeItems() {
+    const { sections, folds } = this.graph;
+    const items = [];
+    let run = -1;
+    sections.forEach((section, s) => {
+      const fold = this.fold[s];
+      const last = items[items.length - 1];
+      const base = { x: 0, y: 0, column: 0 };
+      if (fold < 0 || this.open[s]) {
+        items.push({ ...base, sections: [s], card: false, foldable: fold >= 0, label: section.label, w: section.w, h: section.h });
+        run = -1;
+      } else if (fold === run) {
+        last.sections.push(s);
+      } else {
+        items.push({ ...base, sections: [s], card: true, foldable: true, label: "", w: CARD.w, h: CARD.h });
+        run = fold;
+      }
+    });
+    for (const item of items) {
+      if (!item.card) continue;
+      const n = item.sections.length;
+      const fold = folds[this.fold[item.sections[0]]];
+      const word = fold.label.replace(/\s*[x×]\s*\d+$/, "") || "block";
+      item.label = n === 1 ? sections[item.sections[0]].label : `${word} × ${n}`;
+    }
+    return items;
+  }
+  /** A line from a box, or the card it is folded into, to another; null inside one card. @param {number} edge */
+  crossing(edge) {
+    const { src, dst } = this.graph.edges;
+    const from = this.anchor(src[edge]);
+    const to = this.anchor(dst[edge]);
+    if (from.item === to.item && from.card) return null;
+    return { key: `${from.key}>${to.key}`, from, to };
+  }
+  /** @param {number} row */
+  anchor(row) {
+    const item = this.items[this.itemOf[this.sectionOf[row]]];
+    if (item.card) {
+      const at = { x: item.x + item.w / 2, y: item.y + item.h / 2, w: item.w, h: item.h };
+      return { ...at, item, card: true, key: `c${item.sections[0]}` };
+    }
+    const { w, h } = this.graph.nodes;
+    return { x: this.x(row), y: this.y(row), w: w[row], h: h[row], item, card: false, key: `r${row}` };
+  }
+};
+function place(items, columns) {
+  const total = items.reduce((sum, item) => sum + item.h + GAP, 0);
+  let column = 0;
+  let filled = 0;
+  for (const item of items) {
+    if (filled > 0 && column + 1 < columns && filled + (item.h + GAP) / 2 > total * (column + 1) / columns) column++;
+    item.column = column;
+    filled += item.h + GAP;
+  }
+  let x = MARGIN;
+  let height = 0;
+  for (let c = 0; c <= column; c++) {
+    const members = items.filter((item) => item.column === c);
+    const wide = members.reduce((w, item) => Math.max(w, item.w), 0);
+    let y = MARGIN;
+    for (const item of members) {
+      item.x = x + (wide - item.w) / 2;
+      item.y = y;
+      y += item.h + GAP;
+    }
+    height = Math.max(height, y - GAP + MARGIN);
+    x += wide + GUTTER;
+  }
+  return { width: x - GUTTER + MARGIN, height };
+}
+function rowsByTensor(graph, rows, indexOf) {
+  const rowOf = /* @__PURE__ */ new Map();
+  for (const section of graph.sections) {
+    const own = new Set(section.nodes);
+    for (const row of rows[indexOf.get(section.id) ?? 0]) {
+      const t = graph.nodes.tensor[row];
+      if (own.has(t) || !rowOf.has(t)) rowOf.set(t, row);
+    }
+  }
+  return rowOf;
+}
+
+// graph_paint.js
+var NAME_SIZE = 11;
+var NOTE_SIZE = 9.5;
+var MONO = 0.602;
+var LEGIBLE = 0.52;
+function label(tracks, t, width) {
+  const op = tracks.tensorString("desc", t);
+  const what = op === "" || op === "NONE" ? tracks.tensorString("type", t) : op;
+  const name = shorten(visible(tracks.name(t)), Math.floor((width - 16) / (NAME_SIZE * MONO)));
+  return [name, shorten(`${what}  ${formatDims(tracks.ne(t))}`, Math.floor((width - 16) / (NOTE_SIZE * MONO)))];
+}
+function roundRect(c, x, y, w, h, r) {
+  c.beginPath();
+  c.roundRect(x, y, w, h, r);
+}
+var GraphPainter = class {
+  /** @param {Tracks} tracks @param {Folding} folding */
+  constructor(tracks, folding) {
+    this.tracks = tracks;
+    this.folding = folding;
+    this.labels = /* @__PURE__ */ new Map();
+  }
+  /** @param {number} row */
+  labelOf(row) {
+    let lines = this.labels.get(row);
+    if (!lines) {
+      const { tensor, w } = this.folding.graph.nodes;
+      this.labels.set(row, lines = label(this.tracks, tensor[row], w[row]));
+    }
+    return lines;
+  }
+  /**
+   * Frames, edges, boxes and their words.
+   * @param {CanvasRenderingContext2D} c in CSS pixels
+   * @param {{width: number, height: number}} size
+   * @param {View} view
+   * @param {Palette} palette
+   * @param {{ui: string, mono: string}} fonts
+   */
+  paint(c, size, view, palette, fonts) {
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, size.width, size.height);
+    c.save();
+    c.translate(view.x, view.y);
+    c.scale(view.scale, view.scale);
+    const seen = {
+      left: -view.x / view.scale,
+      top: -view.y / view.scale,
+      right: (size.width - view.x) / view.scale,
+      bottom: (size.height - view.y) / view.scale
+    };
+    this.frames(c, palette, fonts);
+    this.edges(c, palette, seen, view.scale);
+    this.boxes(c, palette, fonts, seen, view.scale);
+    c.restore();
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Palette} palette @param {{ui: string}} fonts */
+  frames(c, palette, fonts) {
+    c.textBaseline = "middle";
+    for (const item of this.folding.items) {
+      c.fillStyle = palette.panel;
+      c.strokeStyle = palette.line;
+      c.lineWidth = 1;
+      if (item.card) {
+        for (let k = Math.min(2, item.sections.length - 1); k > 0; k--) {
+          roundRect(c, item.x + 5 * k, item.y + 5 * k, item.w, item.h, 8);
+          c.fill();
+          c.stroke();
+        }
+        c.fillStyle = palette.raised;
+      }
+      roundRect(c, item.x, item.y, item.w, item.h, 8);
+      c.fill();
+      c.stroke();
+      c.fillStyle = item.card ? palette.ink : palette.soft;
+      c.font = item.card ? `600 14px ${fonts.ui}` : `600 11px ${fonts.ui}`;
+      c.fillText(item.label, item.x + 14, item.y + (item.card ? 22 : 14));
+      if (!item.foldable) continue;
+      c.fillStyle = palette.faint;
+      c.font = `11px ${fonts.ui}`;
+      c.textAlign = "right";
+      c.fillText(item.card ? "open" : "fold", item.x + item.w - 14, item.y + (item.card ? 22 : 14));
+      c.textAlign = "left";
+    }
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Palette} palette
+   * @param {{left: number, top: number, right: number, bottom: number}} seen @param {number} scale */
+  edges(c, palette, seen, scale) {
+    const { folding } = this;
+    const { src } = folding.graph.edges;
+    const drawn = /* @__PURE__ */ new Set();
+    c.strokeStyle = palette.edge;
+    c.lineWidth = Math.max(1, 0.6 / scale);
+    c.beginPath();
+    for (let e = 0; e < src.length; e++) this.trace(c, e, seen, drawn);
+    c.stroke();
+  }
+  /** Adds edge `e` to the path. @param {CanvasRenderingContext2D} c @param {number} e
+   * @param {{left: number, top: number, right: number, bottom: number} | null} seen @param {Set<string> | null} drawn */
+  trace(c, e, seen, drawn) {
+    const { folding } = this;
+    const { src, dst, points } = folding.graph.edges;
+    const s = folding.sectionOf[src[e]];
+    if (s === folding.sectionOf[dst[e]]) {
+      if (folding.shown(src[e])) this.traceInside(c, points[e], folding.dx[s], folding.dy[s], seen);
+      return;
+    }
+    const line = folding.crossing(e);
+    if (!line || drawn && drawn.has(line.key)) return;
+    drawn?.add(line.key);
+    traceAcross(c, line.from, line.to);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number[]} p @param {number} dx @param {number} dy
+   * @param {{left: number, top: number, right: number, bottom: number} | null} seen */
+  traceInside(c, p, dx, dy, seen) {
+    const n = p.length;
+    if (n < 4) return;
+    if (seen) {
+      const x = [p[0] + dx, p[n - 2] + dx];
+      const y = [p[1] + dy, p[n - 1] + dy];
+      if (Math.max(...y) < seen.top || Math.min(...y) > seen.bottom) return;
+      if (Math.max(...x) < seen.left - 300 || Math.min(...x) > seen.right + 300) return;
+    }
+    c.moveTo(p[0] + dx, p[1] + dy);
+    if (n / 2 % 3 === 1) {
+      for (let k = 2; k + 5 < n; k += 6) {
+        c.bezierCurveTo(p[k] + dx, p[k + 1] + dy, p[k + 2] + dx, p[k + 3] + dy, p[k + 4] + dx, p[k + 5] + dy);
+      }
+    } else {
+      for (let k = 2; k < n; k += 2) c.lineTo(p[k] + dx, p[k + 1] + dy);
+    }
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Palette} palette @param {{mono: string}} fonts
+   * @param {{left: number, top: number, right: number, bottom: number}} seen @param {number} scale */
+  boxes(c, palette, fonts, seen, scale) {
+    const { folding, tracks } = this;
+    const { tensor, w, h } = folding.graph.nodes;
+    const rows = [];
+    c.fillStyle = palette.raised;
+    c.strokeStyle = palette.edge;
+    c.lineWidth = 1;
+    c.beginPath();
+    for (let row = 0; row < tensor.length; row++) {
+      if (!folding.shown(row)) continue;
+      const x = folding.x(row);
+      const y = folding.y(row);
+      if (x + w[row] < seen.left || x - w[row] > seen.right || y + h[row] < seen.top || y - h[row] > seen.bottom) continue;
+      rows.push(row);
+      c.roundRect(x - w[row] / 2, y - h[row] / 2, w[row], h[row], 4);
+    }
+    c.fill();
+    c.stroke();
+    if (scale < LEGIBLE) return;
+    c.textBaseline = "alphabetic";
+    c.font = `${NAME_SIZE}px ${fonts.mono}`;
+    c.fillStyle = palette.ink;
+    for (const row of rows) c.fillText(this.labelOf(row)[0], folding.x(row) - w[row] / 2 + 9, folding.y(row) - 2.5);
+    c.font = `${NOTE_SIZE}px ${fonts.mono}`;
+    c.fillStyle = palette.soft;
+    for (const row of rows) c.fillText(this.labelOf(row)[1], folding.x(row) - w[row] / 2 + 9, folding.y(row) + 10.5);
+    for (const row of rows) {
+      c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
+      c.fillRect(folding.x(row) + w[row] / 2 - 8, folding.y(row) - h[row] / 2 + 4, 4, 4);
+    }
+  }
+};
+function traceAcross(c, from, to) {
+  if (from.item.column === to.item.column && to.y > from.y) {
+    const [y0, y1] = [from.y + from.h / 2, to.y - to.h / 2];
+    const bend2 = Math.min(Math.max(HEADER, (y1 - y0) / 2), 90);
+    c.moveTo(from.x, y0);
+    c.bezierCurveTo(from.x, y0 + bend2, to.x, y1 - bend2, to.x, y1);
+    return;
+  }
+  const right = to.item.column >= from.item.column;
+  const x0 = from.x + (right ? from.w / 2 : -from.w / 2);
+  const x1 = to.x + (right ? -to.w / 2 : to.w / 2);
+  const bend = (right ? 1 : -1) * Math.min(Math.max(40, Math.abs(x1 - x0) / 2), 160);
+  c.moveTo(x0, from.y);
+  c.bezierCurveTo(x0 + bend, from.y, x1 - bend, to.y, x1, to.y);
+}
+
+// graph_marks.js
+var BAR = 4;
+var WHOLE_BELOW = 0.3;
+var STRIP = { left: 14, top: 40, height: 30 };
+var STACKED = [5, 6, 7, 4, 3, 2, 1];
+var MAP = { w: 132, h: 88, margin: 8 };
+function paintStatus(c, player, folding, status, scale) {
+  const { tensor, w, h } = folding.graph.nodes;
+  const colours = player.palette.status;
+  const whole2 = scale < WHOLE_BELOW;
+  for (let s = 1; s < colours.length; s++) {
+    c.fillStyle = colours[s];
+    for (let row = 0; row < tensor.length; row++) {
+      if (status[tensor[row]] !== s || !folding.shown(row)) continue;
+      const left = folding.x(row) - w[row] / 2;
+      const top = folding.y(row) - h[row] / 2;
+      c.fillRect(left + 0.5, top + 0.5, whole2 ? w[row] - 1 : BAR, h[row] - 1);
+    }
+  }
+  for (const item of folding.items) if (item.card) paintStrip(c, player, folding, item, status);
+}
+function paintStrip(c, player, folding, item, status) {
+  const { sections } = folding.graph;
+  const colours = player.palette.status;
+  const n = item.sections.length;
+  const width = item.w - 2 * STRIP.left;
+  const top = item.y + STRIP.top;
+  const counts = new Uint16Array(colours.length);
+  item.sections.forEach((s, k) => {
+    counts.fill(0);
+    for (const t of sections[s].nodes) counts[status[t]]++;
+    const x = item.x + STRIP.left + width * k / n;
+    const w = Math.max(1, width / n - (n > 60 ? 0 : 1));
+    c.fillStyle = player.palette.line;
+    c.fillRect(x, top, w, STRIP.height);
+    let y = top + STRIP.height;
+    for (const value of STACKED) {
+      if (!counts[value]) continue;
+      const part = STRIP.height * counts[value] / (sections[s].nodes.length || 1);
+      y -= part;
+      c.fillStyle = colours[value];
+      c.fillRect(x, y, w, part);
+    }
+  });
+}
+function outline(c, folding, row, by) {
+  const { w, h } = folding.graph.nodes;
+  c.roundRect(folding.x(row) - w[row] / 2 - by, folding.y(row) - h[row] / 2 - by, w[row] + 2 * by, h[row] + 2 * by, 4 + by);
+}
+function paintKin(c, player, { folding, painter }, t, way, scale) {
+  const { palette } = player;
+  const { src, dst } = folding.graph.edges;
+  const { tensor } = folding.graph.nodes;
+  c.lineWidth = Math.max(1.6, 1.4 / scale);
+  for (const sources of [true, false]) {
+    c.strokeStyle = sources ? palette.source : palette.consumer;
+    c.beginPath();
+    const boxes = /* @__PURE__ */ new Set();
+    for (let e = 0; e < src.length; e++) {
+      const [s, d] = [tensor[src[e]], tensor[dst[e]]];
+      if (!(sources ? d === t || way?.has(d) : s === t)) continue;
+      painter.trace(c, e, null, null);
+      boxes.add(sources ? src[e] : dst[e]);
+    }
+    for (const row of boxes) if (folding.shown(row)) outline(c, folding, row, 1);
+    c.stroke();
+  }
+}
+function paintFound(c, player, folding, found, scale) {
+  if (!found.length) return;
+  c.strokeStyle = player.palette.ink;
+  c.lineWidth = Math.max(1.5, 1.2 / scale);
+  c.setLineDash([4, 3]);
+  c.beginPath();
+  for (const t of found) {
+    const row = folding.rowOf.get(t);
+    if (row !== void 0 && folding.shown(row)) outline(c, folding, row, 4);
+  }
+  c.stroke();
+  c.setLineDash([]);
+}
+function paintRings(c, player, folding, row, scale) {
+  const { palette, selected } = player;
+  const chosen = folding.rowOf.get(selected);
+  if (chosen !== void 0 && folding.shown(chosen)) {
+    c.strokeStyle = palette.ink;
+    c.lineWidth = Math.max(2, 1.5 / scale);
+    c.beginPath();
+    outline(c, folding, chosen, 2);
+    c.stroke();
+  }
+  if (row < 0) return;
+  c.strokeStyle = palette.accent;
+  c.lineWidth = Math.max(2.5, 2 / scale);
+  if (!folding.shown(row)) return paintCellRing(c, player, folding, row);
+  c.beginPath();
+  outline(c, folding, row, 3);
+  c.stroke();
+}
+function paintCellRing(c, player, folding, row) {
+  const section = folding.sectionOf[row];
+  const item = folding.items[folding.itemOf[section]];
+  const k = item.sections.indexOf(section);
+  const wide = (item.w - 2 * STRIP.left) / item.sections.length;
+  roundRect(c, item.x + STRIP.left + wide * k - 2, item.y + STRIP.top - 2, Math.max(4, wide) + 3, STRIP.height + 4, 2);
+  c.stroke();
+  if (item.sections.length < 2) return;
+  c.fillStyle = player.palette.accent;
+  c.font = `600 11px ${player.fonts.ui}`;
+  c.textBaseline = "middle";
+  c.textAlign = "right";
+  c.fillText(folding.graph.sections[section].label, item.x + item.w - 54, item.y + 22);
+  c.textAlign = "left";
+}
+function minimap({ width, height }, folding, view) {
+  if (folding.width * view.scale <= width + 2 && folding.height * view.scale <= height + 2) return null;
+  const s = Math.min(MAP.w / folding.width, MAP.h / folding.height);
+  const [w, h] = [folding.width * s, folding.height * s];
+  return { x: width - w - MAP.margin, y: height - h - MAP.margin, w, h, s };
+}
+function paintMinimap(c, player, size, folding, view, row) {
+  const at = minimap(size, folding, view);
+  if (!at) return;
+  const { palette } = player;
+  c.fillStyle = palette.page;
+  c.strokeStyle = palette.edge;
+  c.lineWidth = 1;
+  c.beginPath();
+  c.rect(at.x - 0.5, at.y - 0.5, at.w + 1, at.h + 1);
+  c.fill();
+  c.stroke();
+  c.fillStyle = palette.line;
+  for (const item of folding.items) {
+    c.fillRect(at.x + item.x * at.s, at.y + item.y * at.s, Math.max(1, item.w * at.s), Math.max(1, item.h * at.s));
+  }
+  c.save();
+  c.beginPath();
+  c.rect(at.x, at.y, at.w, at.h);
+  c.clip();
+  c.strokeStyle = palette.soft;
+  const f = at.s / view.scale;
+  c.strokeRect(at.x - view.x * f, at.y - view.y * f, size.width * f, size.height * f);
+  c.restore();
+  if (row < 0) return;
+  const where = folding.anchor(row);
+  c.fillStyle = palette.accent;
+  c.fillRect(at.x + where.x * at.s - 2, at.y + where.y * at.s - 2, 4, 4);
+}
+
+// graph_pointer.js
+var CLICK = 4;
+var PINCH = 0.01;
+var WHEEL = 15e-4;
+function listenGraph(pane) {
+  const { box } = pane.surface;
+  let drag = null;
+  box.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    drag = { x: event.offsetX, y: event.offsetY, moved: false, map: onMinimap(pane, event.offsetX, event.offsetY) };
+    box.setPointerCapture(event.pointerId);
+  });
+  box.addEventListener("pointermove", (event) => {
+    if (!drag) return hover(pane, event);
+    const [dx, dy] = [event.offsetX - drag.x, event.offsetY - drag.y];
+    if (!drag.moved && Math.hypot(dx, dy) < CLICK) return;
+    if (drag.map) onMinimap(pane, event.offsetX, event.offsetY);
+    else pane.pan(dx, dy);
+    drag = { ...drag, x: event.offsetX, y: event.offsetY, moved: true };
+  });
+  box.addEventListener("pointerup", (event) => {
+    if (drag && !drag.moved && !drag.map) click(pane, event);
+    drag = null;
+  });
+  box.addEventListener("pointercancel", () => drag = null);
+  box.addEventListener("pointerleave", () => pane.player.tip.hide());
+  box.addEventListener("dblclick", (event) => {
+    if (!hit(pane, event.offsetX, event.offsetY).item) pane.fit();
+  });
+  box.addEventListener("wheel", (event) => wheel(pane, event), { passive: false });
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.target !== box) return;
+    event.preventDefault();
+    pane.toggleHere();
+  });
+}
+function wheel(pane, event) {
+  if (!event.ctrlKey && document.activeElement !== pane.surface.box) return;
+  event.preventDefault();
+  pane.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), event.offsetX, event.offsetY);
+}
+function onMinimap(pane, x, y) {
+  const drawing = pane.shown;
+  const at = drawing && minimap(pane.surface, drawing.folding, pane.viewOf(drawing));
+  if (!drawing || !at || x < at.x || y < at.y || x > at.x + at.w || y > at.y + at.h) return false;
+  pane.bringIn(drawing, (x - at.x) / at.s, (y - at.y) / at.s, true);
+  pane.player.redraw(pane);
+  return true;
+}
+function hit(pane, x, y) {
+  const drawing = pane.shown;
+  if (!drawing) return { row: -1, item: null, wx: 0, wy: 0 };
+  const view = pane.viewOf(drawing);
+  const [wx, wy] = [(x - view.x) / view.scale, (y - view.y) / view.scale];
+  const { folding } = drawing;
+  const item = folding.items.find((i) => wx >= i.x && wx <= i.x + i.w && wy >= i.y && wy <= i.y + i.h) ?? null;
+  const { w, h } = folding.graph.nodes;
+  const rows = item && !item.card ? folding.rows[item.sections[0]] : [];
+  const row = rows.find((r) => Math.abs(folding.x(r) - wx) <= w[r] / 2 && Math.abs(folding.y(r) - wy) <= h[r] / 2) ?? -1;
+  return { row, item, wx, wy };
+}
+function click(pane, event) {
+  const drawing = pane.shown;
+  if (!drawing) return;
+  const { row, item, wx, wy } = hit(pane, event.offsetX, event.offsetY);
+  if (row >= 0) pane.player.select(drawing.folding.graph.nodes.tensor[row]);
+  else if (item?.foldable && (item.card || wy < item.y + HEADER)) toggleItem(pane, drawing, item, wx, event.shiftKey);
+  else pane.player.select(-1);
+}
+function toggleItem(pane, drawing, item, wx, all) {
+  if (!item.card || all || item.sections.length === 1) return pane.setOpen(drawing, item.sections, item.card);
+  const k = Math.floor((wx - item.x - STRIP.left) / (item.w - 2 * STRIP.left) * item.sections.length);
+  pane.setOpen(drawing, [item.sections[Math.min(item.sections.length - 1, Math.max(0, k))]], true);
+}
+function hover(pane, event) {
+  const drawing = pane.shown;
+  const { tracks, tip } = pane.player;
+  const { row, item } = hit(pane, event.offsetX, event.offsetY);
+  pane.surface.box.style.cursor = row >= 0 || item?.card ? "pointer" : "grab";
+  if (!drawing || row < 0) return tip.hide();
+  const t = drawing.folding.graph.nodes.tensor[row];
+  const op = tracks.tensorString("desc", t) || tracks.tensorString("op", t);
+  tip.show(pane.surface.box, event.offsetX, event.offsetY, visible(tracks.name(t)), [
+    ["op", op === "NONE" || op === "" ? "none: a leaf" : op],
+    ["type", `${tracks.tensorString("type", t)}  ${formatDims(tracks.ne(t))}`],
+    ["size", formatBytes(tracks.nbytes(t))],
+    ["status", STATUS[pane.status[t]]]
+  ]);
+}
+
+// search.js
+var MOST = 40;
+var GraphSearch = class {
+  /**
+   * @param {Player} player
+   * @param {(found: number[]) => void} found told what matches, for marking
+   * @param {(tensor: number) => void} reveal
+   */
+  constructor(player, found, reveal) {
+    this.player = player;
+    this.found = found;
+    this.reveal = reveal;
+    this.active = -1;
+    this.matches = [];
+    this.input = el("input", "vg-search", {
+      type: "search",
+      placeholder: "Search  /",
+      "aria-label": "Search tensors by name, op or type",
+      role: "combobox",
+      "aria-expanded": "false",
+      autocomplete: "off",
+      spellcheck: "false"
+    });
+    this.list = el("ul", "vg-results", { role: "listbox", "aria-label": "Tensors found" });
+    this.list.hidden = true;
+    this.element = el("div", "vg-search-box", {}, [this.input, this.list]);
+    this.input.addEventListener("input", () => this.update());
+    this.input.addEventListener("keydown", (event) => this.onKey(event));
+    this.input.addEventListener("blur", () => setTimeout(() => this.list.hidden = true, 150));
+    this.list.addEventListener("pointerdown", (event) => {
+      const item = (
+        /** @type {HTMLElement} */
+        event.target.closest("li")
+      );
+      if (item) this.take([...this.list.children].indexOf(item));
+    });
+  }
+  focus() {
+    this.input.focus();
+    this.input.select();
+  }
+  update() {
+    const words = this.input.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const { tracks } = this.player;
+    this.matches = [];
+    for (let t = 0; words.length && t < tracks.nTensors; t++) {
+      const text = ["name", "op", "desc", "type"].map((c) => tracks.tensorString(c, t)).join(" ").toLowerCase();
+      if (words.every((word) => text.includes(word))) this.matches.push(t);
+    }
+    this.active = -1;
+    this.found(this.matches);
+    this.fill(words.length > 0);
+  }
+  /** @param {boolean} asked */
+  fill(asked) {
+    const { tracks } = this.player;
+    const items = this.matches.slice(0, MOST).map((t) => {
+      const op = tracks.tensorString("desc", t) || "NONE";
+      return el("li", "", { role: "option" }, [
+        el("span", "vg-mono", { text: visible(tracks.name(t)) }),
+        el("span", "vg-soft", { text: `${op === "NONE" ? "leaf" : op} · ${tracks.tensorString("type", t)} · ${formatDims(tracks.ne(t))}` })
+      ]);
+    });
+    const rest = this.matches.length - items.length;
+    if (rest > 0) items.push(el("li", "vg-soft", { text: `and ${rest} more` }));
+    if (asked && !this.matches.length) items.push(el("li", "vg-soft", { text: "nothing of that name, op or type" }));
+    this.list.replaceChildren(...items);
+    this.list.hidden = !asked;
+    this.input.setAttribute("aria-expanded", String(asked));
+  }
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const most = Math.min(this.matches.length, MOST);
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      this.active = most ? (this.active + (event.key === "ArrowDown" ? 1 : most - 1) + (this.active < 0 && event.key === "ArrowUp" ? 1 : 0)) % most : -1;
+      [...this.list.children].forEach((item, k) => item.classList.toggle("vg-now", k === this.active));
+      this.list.children[this.active]?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter" && most) {
+      event.preventDefault();
+      this.take(Math.max(0, this.active));
+    } else if (event.key === "Escape") {
+      this.input.value = "";
+      this.update();
+      this.player.root.focus();
+    } else {
+      return;
+    }
+    event.stopPropagation();
+  }
+  /** @param {number} k */
+  take(k) {
+    const t = this.matches[k];
+    if (t === void 0) return;
+    this.list.hidden = true;
+    this.player.select(t);
+    this.reveal(t);
+  }
+};
+
+// graph.js
+var [SMALLEST, LARGEST] = [0.02, 4];
+var COMFORT = 1.15;
+var BITMAPS = 4;
+var GraphPane = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "graph";
+    this.title = "Graph";
+    this.drawings = /* @__PURE__ */ new Map();
+    this.current = -1;
+    this.indexOfGraph = new Map(player.layout.graphs.map((g, i) => [g.graph, i]));
+    this.follow = true;
+    this.showPath = false;
+    this.status = new Uint8Array(player.tracks.nTensors);
+    this.found = [];
+    this.surface = new Surface("The computation graph, coloured by status at this step", () => this.resized());
+    this.note = el("div", "vg-empty");
+    this.legend = el("div", "vg-legend");
+    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t));
+    this.choice = el("select", "vg-select", { "aria-label": "Graph" });
+    this.choice.addEventListener("change", () => this.choose(Number(this.choice.value)));
+    this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.legend]);
+    this.surface.box.tabIndex = 0;
+    this.surface.box.setAttribute("aria-label", "Graph: Enter opens or folds the block of the current node");
+    this.tools = this.makeTools();
+    this.fillLegend();
+    this.fillChoice();
+    listenGraph(this);
+  }
+  makeTools() {
+    this.foldButton = iconButton("unfold", "Open all blocks", () => this.toggleAll());
+    this.followButton = iconButton("follow", "Keep the current node in sight", () => this.toggleFollow());
+    this.followButton.setAttribute("aria-pressed", "true");
+    this.pathButton = iconButton("path", "Light the way to the inputs (i)", () => this.togglePath());
+    this.pathButton.setAttribute("aria-pressed", "false");
+    const group = el("div", "vg-group", {}, [
+      this.foldButton,
+      this.followButton,
+      this.pathButton,
+      iconButton("slower", "Zoom out (Z)", () => this.zoom(1 / 1.3)),
+      iconButton("faster", "Zoom in (z)", () => this.zoom(1.3)),
+      iconButton("fit", "Fit (f)", () => this.fit())
+    ]);
+    return [this.search.element, this.choice, group];
+  }
+  fillLegend() {
+    STATUS.forEach((text, status) => {
+      const mark = el("span", "vg-swatch");
+      mark.style.background = `var(--vg-status-${status})`;
+      this.legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text })]));
+    });
+  }
+  fillChoice() {
+    const { graphs } = this.player.layout;
+    for (const [index, graph] of graphs.entries()) {
+      this.choice.append(el("option", "", { value: String(index), text: `graph ${graph.graph} · ${graph.n_nodes} nodes` }));
+    }
+    this.choice.hidden = graphs.length < 2;
+    if (!graphs.length) this.note.textContent = "No graph was built in this trace.";
+    this.note.hidden = graphs.length > 0;
+  }
+  // ---- which graph, folded how, seen from where
+  /** @param {number} index @returns {Drawing} */
+  drawing(index) {
+    let drawing = this.drawings.get(index);
+    if (!drawing) {
+      const folding = new Folding(this.player.layout.graphs[index]);
+      this.adopt(folding);
+      drawing = { folding, painter: new GraphPainter(this.player.tracks, folding), view: null, bitmap: null };
+      this.drawings.set(index, drawing);
+    }
+    return drawing;
+  }
+  /** A graph that is met for the first time opens the blocks that are open in the one shown. @param {Folding} folding */
+  adopt(folding) {
+    const shown = this.drawings.get(this.current)?.folding;
+    if (shown && shown.open.length === folding.open.length) folding.open.set(shown.open);
+    folding.arrange(this.aspect());
+  }
+  aspect() {
+    return this.surface.height > 0 ? this.surface.width / this.surface.height : 1.5;
+  }
+  get shown() {
+    return this.current < 0 ? null : this.drawing(this.current);
+  }
+  /** @param {number} index */
+  choose(index) {
+    const before = this.shown;
+    this.current = index;
+    this.choice.value = String(index);
+    const now = (
+      /** @type {Drawing} */
+      this.shown
+    );
+    if (before && !now.view && before.folding.width === now.folding.width && before.folding.height === now.folding.height) {
+      now.view = before.view && { ...before.view };
+    }
+    this.player.redraw(this);
+    this.keepFew();
+  }
+  keepFew() {
+    const baked = [...this.drawings.values()].filter((d) => d.bitmap && d !== this.shown);
+    while (baked.length >= BITMAPS) baked.shift().bitmap = null;
+  }
+  resized() {
+    for (const [index, drawing] of this.drawings) {
+      drawing.bitmap = null;
+      drawing.view = null;
+      if (index === this.current) drawing.folding.arrange(this.aspect());
+    }
+    this.player.redraw(this);
+  }
+  invalidate() {
+    for (const drawing of this.drawings.values()) drawing.bitmap = null;
+  }
+  /** @param {Drawing} drawing @returns {View} */
+  viewOf(drawing) {
+    if (drawing.view) return drawing.view;
+    const { width, height } = this.surface;
+    const { folding } = drawing;
+    const scale = Math.min(COMFORT, width / folding.width, height / folding.height);
+    const x = (width - folding.width * scale) / 2;
+    const y = Math.max(0, (height - folding.height * scale) / 2);
+    return drawing.view = { scale, x, y };
+  }
+  fit() {
+    const drawing = this.shown;
+    if (!drawing) return;
+    drawing.view = null;
+    drawing.bitmap = null;
+    this.player.redraw(this);
+  }
+  /** @param {number} factor @param {number} [x] @param {number} [y] the point that stays */
+  zoom(factor, x = this.surface.width / 2, y = this.surface.height / 2) {
+    const drawing = this.shown;
+    if (!drawing) return;
+    const view = this.viewOf(drawing);
+    const scale = Math.min(LARGEST, Math.max(SMALLEST, view.scale * factor));
+    const f = scale / view.scale;
+    drawing.view = { scale, x: x - (x - view.x) * f, y: y - (y - view.y) * f };
+    drawing.bitmap = null;
+    this.player.redraw(this);
+  }
+  /** @param {number} dx @param {number} dy */
+  pan(dx, dy) {
+    const drawing = this.shown;
+    if (!drawing) return;
+    const view = this.viewOf(drawing);
+    drawing.view = { scale: view.scale, x: view.x + dx, y: view.y + dy };
+    drawing.bitmap = null;
+    this.player.redraw(this);
+  }
+  /** Brings a world rectangle's centre into sight, moving no more than needed. @param {Drawing} drawing
+   * @param {number} x @param {number} y @param {boolean} centre */
+  bringIn(drawing, x, y, centre) {
+    const view = this.viewOf(drawing);
+    const [sx, sy] = [x * view.scale + view.x, y * view.scale + view.y];
+    const { width, height } = this.surface;
+    const edge = Math.min(60, width / 6, height / 6);
+    if (!centre && sx >= edge && sx <= width - edge && sy >= edge && sy <= height - edge) return;
+    drawing.view = { scale: view.scale, x: view.x + width / 2 - sx, y: view.y + height / 2 - sy };
+    drawing.bitmap = null;
+  }
+  toggleFollow() {
+    this.follow = !this.follow;
+    this.followButton?.setAttribute("aria-pressed", String(this.follow));
+    this.player.redraw(this);
+  }
+  togglePath() {
+    this.showPath = !this.showPath;
+    this.pathButton?.setAttribute("aria-pressed", String(this.showPath));
+    this.player.redraw(this);
+  }
+  toggleAll() {
+    const drawing = this.shown;
+    if (!drawing) return;
+    this.setOpen(drawing, [...drawing.folding.open.keys()], drawing.folding.closed);
+    drawing.view = null;
+  }
+  /** @param {Drawing} drawing @param {number[]} sections @param {boolean} open */
+  setOpen(drawing, sections, open) {
+    drawing.folding.set(sections, open, this.aspect());
+    drawing.view = null;
+    drawing.bitmap = null;
+    const { closed } = drawing.folding;
+    if (this.foldButton) setIcon(this.foldButton, closed ? "unfold" : "fold", closed ? "Open all blocks" : "Fold all blocks");
+    for (const [index, other] of this.drawings) {
+      if (index === this.current || other.folding.open.length !== drawing.folding.open.length) continue;
+      other.folding.open.set(drawing.folding.open);
+      other.folding.arrange(this.aspect());
+      other.view = other.bitmap = null;
+    }
+    this.player.redraw(this);
+  }
+  /** Opens or folds the block of the current node, else the first that can be. */
+  toggleHere() {
+    const drawing = this.shown;
+    if (!drawing) return;
+    const { folding } = drawing;
+    const row = folding.rowOf.get(this.player.relations.tensorAt(this.player.step)) ?? -1;
+    const here = row < 0 ? -1 : folding.sectionOf[row];
+    const section = here >= 0 && folding.foldable(here) ? here : folding.fold.findIndex((f) => f >= 0);
+    if (section >= 0) this.setOpen(drawing, [section], !folding.open[section]);
+  }
+  /** Opens what hides tensor `t` and brings it into the middle. @param {number} t */
+  reveal(t) {
+    const { graph } = this.player.relations.home;
+    const index = this.indexOfGraph.get(graph[t]) ?? -1;
+    if (!this.shown?.folding.rowOf.has(t) && index >= 0) this.choose(index);
+    const drawing = this.shown;
+    const row = drawing?.folding.rowOf.get(t);
+    if (!drawing || row === void 0) return;
+    const section = drawing.folding.sectionOf[row];
+    if (!drawing.folding.shown(row)) this.setOpen(drawing, [section], true);
+    if (this.viewOf(drawing).scale < 0.7) this.zoom(1 / this.viewOf(drawing).scale);
+    this.bringIn(drawing, drawing.folding.x(row), drawing.folding.y(row), true);
+    this.player.redraw(this);
+  }
+  /** @param {number[]} found */
+  setFound(found) {
+    this.found = found;
+    this.player.redraw(this);
+  }
+  // ---- a step
+  /** @param {number} step */
+  draw(step) {
+    this.followGraph(step);
+    const drawing = this.shown;
+    if (!drawing || this.surface.width < 2) return;
+    const t = this.player.relations.tensorAt(step);
+    const row = drawing.folding.rowOf.get(t) ?? -1;
+    if (this.follow && row >= 0) {
+      const at = drawing.folding.anchor(row);
+      this.bringIn(drawing, at.x, at.y, false);
+    }
+    this.blit(drawing);
+    this.readStatus(step);
+    const c = this.surface.begin();
+    const view = this.viewOf(drawing);
+    const { player } = this;
+    const about = player.selected >= 0 && this.showPath ? player.selected : t;
+    c.save();
+    c.translate(view.x, view.y);
+    c.scale(view.scale, view.scale);
+    paintStatus(c, player, drawing.folding, this.status, view.scale);
+    if (about >= 0) paintKin(c, player, drawing, about, this.showPath ? player.relations.ancestors(about) : null, view.scale);
+    paintFound(c, player, drawing.folding, this.found, view.scale);
+    paintRings(c, player, drawing.folding, row, view.scale);
+    c.restore();
+    paintMinimap(c, player, this.surface, drawing.folding, view, row);
+  }
+  /** @param {number} step */
+  followGraph(step) {
+    const g = this.player.relations.focus.graph[step];
+    const index = this.indexOfGraph.get(g) ?? -1;
+    if (index >= 0 && index !== this.current && (this.follow || this.current < 0)) this.choose(index);
+    else if (this.current < 0 && this.player.layout.graphs.length) this.choose(0);
+  }
+  /** @param {Drawing} drawing */
+  blit(drawing) {
+    if (!drawing.bitmap) {
+      const { bitmap, context } = this.surface.layer();
+      drawing.painter.paint(context, this.surface, this.viewOf(drawing), this.player.palette, this.player.fonts);
+      drawing.bitmap = bitmap;
+    }
+    this.surface.blit(drawing.bitmap);
+  }
+  /** @param {number} step */
+  readStatus(step) {
+    const track = this.player.tracks.track("node");
+    const tensor = track.col("tensor");
+    const value = track.col("status");
+    const { status } = this;
+    status.fill(0);
+    track.each(step, (row) => {
+      status[tensor[row]] = value[row];
+    });
+  }
+  stop() {
+    this.surface.stop();
+    setText(this.note, "");
+  }
+};
+
+// keys.js
+var LEAP = 10;
+var STRIDE = 100;
+var BINDINGS = [
+  { keys: ["ArrowRight"], shown: "→", does: "one event forward", act: (p) => p.stepBy(1) },
+  { keys: ["ArrowLeft"], shown: "←", does: "one event back", act: (p) => p.stepBy(-1) },
+  { keys: ["Shift+ArrowRight"], shown: "Shift →", does: "ten forward", act: (p) => p.stepBy(LEAP) },
+  { keys: ["Shift+ArrowLeft"], shown: "Shift ←", does: "ten back", act: (p) => p.stepBy(-LEAP) },
+  { keys: ["PageDown"], shown: "Page down", does: "a hundred forward", act: (p) => p.stepBy(STRIDE) },
+  { keys: ["PageUp"], shown: "Page up", does: "a hundred back", act: (p) => p.stepBy(-STRIDE) },
+  { keys: ["Home"], shown: "Home", does: "to the start", act: (p) => p.go(0) },
+  { keys: ["End"], shown: "End", does: "to the end", act: (p) => p.go(p.tracks.n - 1) },
+  { keys: [" "], shown: "Space", does: "play, pause", act: (p) => p.transport.toggle() },
+  { keys: ["+", "="], shown: "+", does: "play faster", act: (p) => p.transport.setSpeed(1) },
+  { keys: ["-", "_"], shown: "−", does: "play slower", act: (p) => p.transport.setSpeed(-1) },
+  { keys: ["g"], shown: "g", does: "go to an event by number", act: (p) => p.transport.askNumber() },
+  { keys: ["n"], shown: "n", does: "next event of this kind", act: (p) => p.goToKin("kind", 1) },
+  { keys: ["p"], shown: "p", does: "previous event of this kind", act: (p) => p.goToKin("kind", -1) },
+  { keys: ["t"], shown: "t", does: "next event of this tensor", act: (p) => p.goToKin("tensor", 1) },
+  { keys: ["T"], shown: "T", does: "previous event of this tensor", act: (p) => p.goToKin("tensor", -1) },
+  { keys: ["."], shown: ".", does: "next event of this node", act: (p) => p.goToKin("node", 1) },
+  { keys: [","], shown: ",", does: "previous event of this node", act: (p) => p.goToKin("node", -1) },
+  { keys: ["j"], shown: "j", does: "to the next node", act: (p) => p.goToNode(1) },
+  { keys: ["k"], shown: "k", does: "to the previous node", act: (p) => p.goToNode(-1) },
+  { keys: ["w"], shown: "w", does: "why: to the cause of this event", act: (p) => p.goToCause() },
+  { keys: ["b"], shown: "b", does: "back to where you were", act: (p) => p.goBack() },
+  { keys: ["/"], shown: "/", does: "search tensors", act: (p) => p.pane("graph")?.search.focus() },
+  { keys: ["f"], shown: "f", does: "fit the graph", act: (p) => p.pane("graph")?.fit() },
+  { keys: ["z"], shown: "z", does: "zoom into the graph", act: (p) => p.pane("graph")?.zoom(1.3) },
+  { keys: ["Z"], shown: "Z", does: "zoom out", act: (p) => p.pane("graph")?.zoom(1 / 1.3) },
+  { keys: ["i"], shown: "i", does: "light the way to the inputs", act: (p) => p.pane("graph")?.togglePath() },
+  { keys: ["o"], shown: "o", does: "open or fold the current block", act: (p) => p.pane("graph")?.toggleHere() },
+  { keys: ["Escape"], shown: "Esc", does: "close, let go of the selection", act: (p) => p.escape() },
+  { keys: ["?"], shown: "?", does: "this card", act: (p) => p.help.toggle() }
+];
+var BY_KEY = new Map(BINDINGS.flatMap((binding) => binding.keys.map((key) => (
+  /** @type {const} */
+  [key, binding]
+))));
+var ARROWS = /* @__PURE__ */ new Set(["ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"]);
+function takesKey(target, key) {
+  if (target.matches("input[type=range]")) return false;
+  if (target.matches("input, textarea, select, [contenteditable]")) return true;
+  return (key === " " || key === "Enter") && target.matches("button, a, [role=tab]");
+}
+function onKey(player, event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const target = (
+    /** @type {HTMLElement} */
+    event.target
+  );
+  if (takesKey(target, event.key)) {
+    if (player.root.contains(target)) event.stopPropagation();
+    return;
+  }
+  const binding = BY_KEY.get(event.shiftKey && ARROWS.has(event.key) ? `Shift+${event.key}` : event.key);
+  if (!binding) return;
+  event.preventDefault();
+  event.stopPropagation();
+  binding.act(player, event);
+}
+function listenKeys(player, whole2) {
+  player.root.addEventListener("keydown", (event) => onKey(player, event));
+  if (!whole2) return () => {
+  };
+  const onPage = (event) => {
+    if (event.target === document.body || event.target === document.documentElement) onKey(player, event);
+  };
+  document.addEventListener("keydown", onPage);
+  return () => document.removeEventListener("keydown", onPage);
+}
+var Help = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    const rows = BINDINGS.map(({ shown, does }) => el("div", "vg-help-row", {}, [el("kbd", "", { text: shown }), el("span", "", { text: does })]));
+    this.close = el("button", "vg-button vg-text-button", { type: "button", text: "Close" });
+    this.close.addEventListener("click", () => this.toggle());
+    this.card = el("div", "vg-help-card", { role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1" }, [
+      el("div", "vg-help-head", {}, [el("h2", "", { text: "Keys" }), this.close]),
+      el("div", "vg-help-rows", {}, rows),
+      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph and map; drag over the timeline to zoom, double-click for all of it. In the graph, Enter opens or folds the current block." })
+    ]);
+    this.element = el("div", "vg-help", {}, [this.card]);
+    this.element.hidden = true;
+    this.element.addEventListener("click", (event) => {
+      if (event.target === this.element) this.toggle();
+    });
+  }
+  get shown() {
+    return !this.element.hidden;
+  }
+  toggle() {
+    this.element.hidden = !this.element.hidden;
+    if (this.shown) this.close.focus();
+    else this.player.root.focus();
+  }
+};
+
+// map.js
+var LEFT = 12;
+var RIGHT = 12;
+var MARK = 18;
+var AXIS = 16;
+var HEAD = 18;
+var GAP2 = 10;
+var CHUNK_BAR = 40;
+var BUFFER_BAR = 14;
+var TAKEN = /* @__PURE__ */ new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
+var GIVEN = /* @__PURE__ */ new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
+var MapPane = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "map";
+    this.title = "Memory map";
+    this.lanes = readLanes(player.tracks);
+    this.alone = new Set(this.lanes.filter((l) => l.kind === "chunk").map((l) => l.allocator)).size < 2;
+    this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => player.redraw(this));
+    this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
+    this.note.hidden = this.lanes.length > 0;
+    this.body = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
+    this.surface.box.style.minHeight = `${this.lanes.length ? this.heightOf(CHUNK_BAR) : 60}px`;
+    this.tools = [el("span", "vg-hint", { text: "bytes, to scale" })];
+    this.blocks = [];
+    this.from = 0;
+    this.to = 1;
+    this.listen();
+  }
+  invalidate() {
+  }
+  /** @param {number} chunkBar */
+  heightOf(chunkBar) {
+    return this.lanes.reduce((sum, lane) => sum + HEAD + GAP2 + (lane.kind === "chunk" ? MARK + chunkBar + AXIS : BUFFER_BAR), 4);
+  }
+  chunkBar() {
+    const chunks = this.lanes.filter((lane) => lane.kind === "chunk").length || 1;
+    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / chunks;
+    return CHUNK_BAR + Math.max(0, Math.min(80, spare));
+  }
+  /** @param {number} step */
+  draw(step) {
+    const { surface } = this;
+    if (surface.width < 2 || !this.lanes.length) return;
+    const { palette } = this.player;
+    const c = surface.begin();
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, surface.width, surface.height);
+    this.blocks = [];
+    const bar = this.chunkBar();
+    let y = 2;
+    this.lanes.forEach((lane, k) => {
+      if (lane.kind === "chunk") {
+        this.drawChunk(c, step, lane, k, y, bar);
+        y += HEAD + MARK + bar + AXIS + GAP2;
+      } else {
+        this.drawBuffer(c, step, lane, k, y);
+        y += HEAD + BUFFER_BAR + GAP2;
+      }
+    });
+  }
+  /** The bytes that a chunk's bar stands for: what the plan of this step comes to, so the scale holds while the plan does.
+   * @param {Lane} lane @param {number} step */
+  extentOf(lane, step) {
+    const chunk = this.player.relations.planAt(step)?.chunks.find((k) => k.chunk === lane.chunk);
+    const now = this.chunkSize(lane, step);
+    return Math.max(chunk && this.alone ? chunk.size : lane.extent, now, 1);
+  }
+  /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
+  x(offset, extent) {
+    const wide = this.surface.width - LEFT - RIGHT;
+    return LEFT + (offset / extent - this.from) / (this.to - this.from) * wide;
+  }
+  /** @param {CanvasRenderingContext2D} c @param {string} left @param {string} right @param {number} y */
+  head(c, left, right, y) {
+    const { palette, fonts } = this.player;
+    c.textBaseline = "middle";
+    c.font = `12px ${fonts.ui}`;
+    c.fillStyle = palette.ink;
+    c.fillText(left, LEFT, y + HEAD / 2);
+    c.fillStyle = palette.soft;
+    c.textAlign = "right";
+    c.fillText(right, this.surface.width - RIGHT, y + HEAD / 2);
+    c.textAlign = "left";
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} k @param {number} y @param {number} bar */
+  drawChunk(c, step, whole2, k, y, bar) {
+    const { tracks, palette } = this.player;
+    const lane = { ...whole2, extent: this.extentOf(whole2, step) };
+    const track = tracks.track("block");
+    const [allocator, chunk, offset, size, owner] = ["allocator", "chunk", "offset", "size", "owner"].map((n) => track.col(n));
+    const top = y + HEAD + MARK;
+    const now = this.chunkSize(lane, step);
+    let used = 0;
+    c.save();
+    c.beginPath();
+    c.rect(LEFT, y + HEAD, this.surface.width - LEFT - RIGHT, MARK + bar + AXIS);
+    c.clip();
+    c.fillStyle = palette.panel;
+    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, bar);
+    const owned = [];
+    track.each(step, (row) => {
+      if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
+      const endless = size[row] < 0 || offset[row] + size[row] > lane.extent * 1.5;
+      const end = endless ? lane.extent : offset[row] + size[row];
+      const x = this.x(offset[row], lane.extent);
+      const w = Math.max(1, this.x(end, lane.extent) - x);
+      const block = { lane: k, x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
+      this.blocks.push(block);
+      if (owner[row] >= 0) {
+        used += size[row];
+        owned.push(block);
+      } else if (!endless) {
+        this.drawFree(c, block);
+      }
+    });
+    for (const block of owned) this.drawOwned(c, block);
+    this.drawExtent(c, lane, now, top, bar);
+    this.drawAction(c, step, lane, top, bar);
+    this.drawAxis(c, lane, top + bar);
+    c.restore();
+    this.head(c, `${this.alone ? "" : `allocator ${lane.allocator}, `}chunk ${lane.chunk}`, `${formatBytes(used)} held of ${formatBytes(now)}`, y);
+  }
+  /** @param {Lane} lane @param {number} step */
+  chunkSize(lane, step) {
+    const track = this.player.tracks.track("chunk");
+    const [allocator, chunk, size] = ["allocator", "chunk", "size"].map((n) => track.col(n));
+    let now = 0;
+    track.each(step, (row) => {
+      if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
+    });
+    return now;
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Block} block */
+  drawFree(c, { x, w, y, h }) {
+    const { palette } = this.player;
+    c.fillStyle = palette.free;
+    c.fillRect(x, y, w, h);
+    c.strokeStyle = palette.edge;
+    c.lineWidth = 1;
+    c.setLineDash([2, 3]);
+    if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    c.setLineDash([]);
+    if (w < 34) return;
+    c.fillStyle = palette.faint;
+    c.font = `11px ${this.player.fonts.ui}`;
+    c.textBaseline = "middle";
+    c.fillText("free", x + 6, y + h / 2);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Block} block */
+  drawOwned(c, { x, w, y, h, owner, size }) {
+    const { palette, tracks, fonts, selected, relations } = this.player;
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
+    c.fillRect(x, y, Math.max(1, w - 1), h);
+    if (selected >= 0 && relations.root(selected) === owner) {
+      c.strokeStyle = palette.ink;
+      c.lineWidth = 2;
+      c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
+    }
+    const room = Math.floor((w - 12) / 6.1);
+    if (room < 3) return;
+    c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
+    c.textBaseline = "middle";
+    c.font = `10.5px ${fonts.mono}`;
+    const two = h >= 34;
+    c.fillText(shorten(visible(tracks.name(owner)), room), x + 6, y + h / 2 - (two ? 7 : 0));
+    c.font = `10.5px ${fonts.ui}`;
+    if (two) c.fillText(shorten(formatBytes(size), room), x + 6, y + h / 2 + 8);
+  }
+  /** The chunk's size so far: what lies beyond is not asked for yet.
+   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
+  drawExtent(c, lane, now, top, bar) {
+    const { palette } = this.player;
+    const x = Math.round(this.x(now, lane.extent)) - 0.5;
+    c.strokeStyle = palette.soft;
+    c.lineWidth = 1;
+    c.beginPath();
+    c.moveTo(x, top - 3);
+    c.lineTo(x, top + bar + 3);
+    c.stroke();
+    c.strokeStyle = palette.line;
+    c.strokeRect(LEFT + 0.5, top + 0.5, this.surface.width - LEFT - RIGHT - 1, bar - 1);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
+  drawAxis(c, lane, y) {
+    const { palette, fonts } = this.player;
+    c.fillStyle = palette.faint;
+    c.font = `10.5px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    const span = this.to - this.from;
+    for (let k = 0; k <= 4; k++) {
+      const offset = lane.extent * (this.from + span * k / 4);
+      const x = this.x(offset, lane.extent);
+      c.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
+      c.fillText(formatBytes(Math.round(offset)), x, y + AXIS / 2 + 1);
+    }
+    c.textAlign = "left";
+  }
+  /** What the event of this step does to a block: looked at, taken, split, joined, given back.
+   * @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} top @param {number} bar */
+  drawAction(c, step, lane, top, bar) {
+    const { tracks } = this.player;
+    const kind = tracks.kindOf(step).name;
+    const field = (name) => tracks.field(step, name);
+    const allocator = field("allocator");
+    if (field("chunk") !== lane.chunk || allocator !== void 0 && allocator !== lane.allocator) return;
+    const offset = field("offset");
+    if (offset === void 0) return;
+    const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);
+    const mark = (from, bytes, label2, dashed) => this.mark(c, lane, from, bytes, label2, dashed, top, bar);
+    if (kind === "BlockConsidered") mark(offset, size, String(field("verdict")), true);
+    else if (kind === "BlockSplit") {
+      mark(offset - field("taken"), field("taken"), "split here", false);
+      this.cut(c, lane, offset, top, bar);
+    } else if (kind === "BlockMerged") {
+      mark(offset, size, `merged with ${field("side")}`, true);
+      mark(field("freed_offset"), field("freed_size"), "", false);
+    } else if (kind === "BlockRemoved") mark(offset, size, "used up: exact fit", false);
+    else if (TAKEN.has(kind)) mark(offset, size, kind === "BlockChosen" ? String(field("rule")) : kind === "ParentReused" ? "in place" : "assigned", false);
+    else if (GIVEN.has(kind)) mark(offset, size, kind === "BlockInserted" ? "a free block of its own" : "freed", true);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} bytes @param {string} label
+   * @param {boolean} dashed @param {number} top @param {number} bar */
+  mark(c, lane, offset, bytes, label2, dashed, top, bar) {
+    const { palette, fonts } = this.player;
+    const x = this.x(offset, lane.extent);
+    const w = Math.max(3, this.x(offset + bytes, lane.extent) - x);
+    c.strokeStyle = palette.accent;
+    c.fillStyle = palette.accent;
+    c.lineWidth = 2;
+    c.setLineDash(dashed ? [4, 3] : []);
+    c.strokeRect(x, top - 1, w, bar + 2);
+    c.setLineDash([]);
+    c.fillRect(x - 1, top - 5, w + 2, 3);
+    if (!label2) return;
+    c.font = `600 11px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    const wide = c.measureText(label2).width;
+    c.fillText(label2, Math.min(Math.max(LEFT, x), this.surface.width - RIGHT - wide), top - MARK / 2 - 2);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} top @param {number} bar */
+  cut(c, lane, offset, top, bar) {
+    const x = this.x(offset, lane.extent);
+    c.beginPath();
+    c.moveTo(x, top - 6);
+    c.lineTo(x, top + bar + 6);
+    c.stroke();
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} k @param {number} y */
+  drawBuffer(c, step, lane, k, y) {
+    const { tracks, palette } = this.player;
+    const track = tracks.track("place");
+    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
+    const top = y + HEAD;
+    let held = 0;
+    c.fillStyle = palette.panel;
+    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, BUFFER_BAR);
+    const wide = this.surface.width - LEFT - RIGHT;
+    const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
+    const marked = [];
+    track.each(step, (row) => {
+      if (buffer[row] !== lane.id) return;
+      held++;
+      const x = LEFT + offset[row] / lane.extent * wide;
+      const w = Math.max(0.5, size[row] / lane.extent * wide);
+      const owner = tensor[row];
+      const block = { lane: k, x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
+      this.blocks.push(block);
+      c.fillStyle = palette.families[held % 2 ? 6 : 5];
+      c.fillRect(x, top, w, BUFFER_BAR);
+      if (owner === chosen || owner === current) marked.push(block);
+    });
+    for (const { x, w, owner } of marked) {
+      c.fillStyle = owner === chosen ? palette.ink : palette.accent;
+      c.fillRect(x - 1, top - 2, Math.max(3, w), BUFFER_BAR + 4);
+    }
+    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${held} tensors in ${formatBytes(lane.extent)}`, y);
+  }
+  listen() {
+    const { box } = this.surface;
+    box.addEventListener("pointermove", (event) => this.hover(event));
+    box.addEventListener("pointerleave", () => this.player.tip.hide());
+    box.addEventListener("click", (event) => this.player.select(this.hit(event.offsetX, event.offsetY)?.owner ?? -1));
+    box.addEventListener("dblclick", () => this.zoomTo(0, 1));
+    box.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        const at = this.from + (event.offsetX - LEFT) / (this.surface.width - LEFT - RIGHT) * (this.to - this.from);
+        const f = Math.exp(event.deltaY * 0.01);
+        this.zoomTo(at - (at - this.from) * f, at + (this.to - at) * f);
+      },
+      { passive: false }
+    );
+  }
+  /** @param {number} from @param {number} to */
+  zoomTo(from, to) {
+    this.from = Math.max(0, from);
+    this.to = Math.min(1, Math.max(to, this.from + 1e-6));
+    this.player.redraw(this);
+  }
+  /** @param {number} x @param {number} y @returns {Block | undefined} */
+  hit(x, y) {
+    const near = this.blocks.filter((b) => y >= b.y && y <= b.y + b.h && x >= b.x - 2 && x <= b.x + b.w + 2);
+    return near.find((b) => x >= b.x && x <= b.x + b.w && b.owner >= 0) ?? near.find((b) => b.owner >= 0) ?? near[0];
+  }
+  /** @param {PointerEvent} event */
+  hover(event) {
+    const block = this.hit(event.offsetX, event.offsetY);
+    if (!block) return this.player.tip.hide();
+    const { tip, tracks, step } = this.player;
+    const where = (
+      /** @type {[string, string][]} */
+      [
+        ["offset", String(block.offset)],
+        ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)]
+      ]
+    );
+    if (block.owner < 0) return tip.show(this.surface.box, event.offsetX, event.offsetY, "free block", where);
+    const head = visible(tracks.name(block.owner));
+    tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
+  }
+  stop() {
+    this.surface.stop();
+  }
+};
+function lifeOf(player, t, step) {
+  const { tracks, relations } = player;
+  const row = relations.lifeRow(t, step);
+  if (row < 0) return [];
+  const life = tracks.track("life");
+  const cell = (name) => life.col(name)[row];
+  const pairs = [["lives", `position ${cell("first")} to ${cell("last")} in the execution order`]];
+  pairs.push(["freed by", cell("freed_by") >= 0 ? visible(tracks.name(cell("freed_by"))) : "nobody: kept"]);
+  if (cell("reuses") >= 0) pairs.push(["reuses", visible(tracks.name(cell("reuses")))]);
+  const plan = relations.planAt(step);
+  const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
+  if (heir !== null && heir !== void 0) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
+  return pairs;
+}
+function readLanes(tracks) {
+  const lanes = /* @__PURE__ */ new Map();
+  for (const name of ["chunk", "block"]) {
+    const track = tracks.track(name);
+    const [allocator, chunk, size, offset] = ["allocator", "chunk", "size", "offset"].map((n) => track.col(n));
+    for (let r = 0; r < track.length; r++) {
+      const key = `${allocator[r]},${chunk[r]}`;
+      let lane = lanes.get(key);
+      if (!lane) {
+        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
+        lanes.set(key, lane);
+      }
+      if (name === "block" && track.col("owner")[r] < 0) continue;
+      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
+    }
+  }
+  const chunks = [...lanes.values()].sort((p, q) => p.allocator - q.allocator || p.chunk - q.chunk);
+  return [...chunks, ...readBuffers(tracks)];
+}
+function readBuffers(tracks) {
+  const track = tracks.track("buffer");
+  const lanes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length; r++) {
+    const id = track.col("buffer")[r];
+    const usage = track.str("usage", r);
+    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
+    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
+  }
+  const placed = new Set(tracks.track("place").col("buffer"));
+  return [...lanes.values()].filter((lane) => placed.has(lane.id));
+}
+
+// now.js
+var QUIET_MS = 350;
+var Now = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.dot = el("span", "vg-dot");
+    this.kind = el("span", "vg-kind");
+    this.line = el("p", "vg-sentence");
+    this.ggml = el("span", "vg-mono");
+    this.ours = el("span", "vg-mono");
+    this.why = el("button", "vg-button vg-text-button", { type: "button", text: "Why?" });
+    this.why.addEventListener("click", () => player.goToCause());
+    this.back = el("button", "vg-button vg-text-button", { type: "button", text: "Back", title: "To where you were (b)" });
+    this.back.addEventListener("click", () => player.goBack());
+    this.live = el("div", "vg-unseen", { "aria-live": "polite", "aria-atomic": "true" });
+    this.element = el("div", "vg-nowbar", {}, [
+      el("div", "vg-nowline", {}, [this.line, el("div", "vg-group", {}, [this.why, this.back])]),
+      el("div", "vg-where", {}, [
+        el("span", "vg-key", {}, [this.dot, this.kind]),
+        el("span", "vg-place", {}, [el("span", "vg-soft", { text: "in ggml" }), this.ggml]),
+        el("span", "vg-place", {}, [el("span", "vg-soft", { text: "in vizggml" }), this.ours])
+      ]),
+      this.live
+    ]);
+    this.timer = 0;
+  }
+  /** @param {number} step */
+  draw(step) {
+    const { tracks } = this.player;
+    const kind = tracks.kindOf(step);
+    const text = visible(sentence(tracks, step));
+    setText(this.line, text);
+    this.line.title = text;
+    setText(this.kind, kind.name);
+    setText(this.ggml, kind.ggml || "nowhere: ours alone");
+    setText(this.ours, kind.ours);
+    const dot = `vg-dot vg-area-${areaGroup(kind.area)}`;
+    if (this.dot.className !== dot) this.dot.className = dot;
+    const cause = tracks.cause[step];
+    this.setAble(this.why, cause >= 0);
+    this.setAble(this.back, this.player.history.length > 0);
+    this.say(text);
+  }
+  /** @param {HTMLButtonElement} button @param {boolean} able */
+  setAble(button, able) {
+    if (button.disabled === able) button.disabled = !able;
+    if (button !== this.why) return;
+    const title = able ? "To the event that caused this one (w)" : "Nothing in this trace caused this event";
+    if (button.title !== title) button.title = title;
+  }
+  /** Says the sentence aloud once the steps come to rest. @param {string} text */
+  say(text) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => setText(this.live, text), QUIET_MS);
+  }
+  stop() {
+    clearTimeout(this.timer);
+  }
+};
+
+// relations.js
+var Relations = class {
+  /** @param {Tracks} tracks */
+  constructor(tracks) {
+    this.tracks = tracks;
+    this.kept = {};
+  }
+  /** @template T @param {string} key @param {() => T} make @returns {T} */
+  keep(key, make) {
+    return this.kept[key] ??= make();
+  }
+  /** Tensors that `t` reads, in slot order. @param {number} t @returns {Int32Array} */
+  sources(t) {
+    return neighbours(this.keep("sources", () => this.adjacency("edge.dst", "edge.src")), t);
+  }
+  /** Tensors that read `t`. @param {number} t @returns {Int32Array} */
+  consumers(t) {
+    return neighbours(this.keep("consumers", () => this.adjacency("edge.src", "edge.dst")), t);
+  }
+  /** @param {string} from @param {string} to */
+  adjacency(from, to) {
+    const { columns, nTensors } = this.tracks;
+    const keys = columns.column(from);
+    const values = columns.column(to);
+    const ptr = new Uint32Array(nTensors + 1);
+    for (let e = 0; e < keys.length; e++) ptr[keys[e] + 1]++;
+    for (let t = 0; t < nTensors; t++) ptr[t + 1] += ptr[t];
+    const next = ptr.slice();
+    const list = new Int32Array(keys.length);
+    for (let e = 0; e < keys.length; e++) list[next[keys[e]]++] = values[e];
+    return { ptr, list };
+  }
+  /** The tensor whose memory `t` looks at: itself, unless it is a view. @param {number} t */
+  root(t) {
+    const viewSrc = this.tracks.columns.column("tensor.view_src");
+    let at = t;
+    for (let hops = 0; hops < 64 && viewSrc[at] >= 0; hops++) at = viewSrc[at];
+    return at;
+  }
+  /** For each tensor the graph it is a node (else a leaf) of and its position in execution order, -1 where none. */
+  get home() {
+    return this.keep("home", () => {
+      const { columns, nTensors } = this.tracks;
+      const graph = new Int32Array(nTensors).fill(-1);
+      const position = new Int32Array(nTensors).fill(-1);
+      const ptr = columns.column("graph.ptr");
+      const nodes = columns.column("graph.node");
+      const leafPtr = columns.column("graph.leaf_ptr");
+      const leafs = columns.column("graph.leaf");
+      for (let g = 0; g + 1 < ptr.length; g++) {
+        for (let k = ptr[g]; k < ptr[g + 1]; k++) {
+          graph[nodes[k]] = g;
+          position[nodes[k]] = k - ptr[g];
+        }
+        for (let k = leafPtr[g]; k < leafPtr[g + 1]; k++) if (graph[leafs[k]] < 0) graph[leafs[k]] = g;
+      }
+      return { graph, position };
+    });
+  }
+  /** For each event the node last worked at and the graph last spoken of, -1 before the first. */
+  get focus() {
+    return this.keep("focus", () => {
+      const { tracks } = this;
+      const graphs = tracks.kinds.map((kind) => {
+        const field = kind.fields.find(([, type]) => type === "graph");
+        return field ? tracks.columns.column(`k.${kind.name}.${field[0]}`) : null;
+      });
+      const home = this.home.graph;
+      const node = new Int32Array(tracks.n);
+      const graph = new Int32Array(tracks.n);
+      for (let i = 0, n = -1, g = -1; i < tracks.n; i++) {
+        const at = tracks.node[i];
+        if (at >= 0) n = at;
+        const said = graphs[tracks.kind[i]];
+        if (said) g = said[tracks.row[i]];
+        else if (at >= 0 && home[at] >= 0 && this.home.position[at] >= 0) g = home[at];
+        node[i] = n;
+        graph[i] = g;
+      }
+      return { node, graph };
+    });
+  }
+  /** The tensor in the middle of attention at event `i`, or -1. @param {number} i */
+  tensorAt(i) {
+    const node = this.tracks.node[i];
+    return node >= 0 ? node : this.tracks.tensorOf(i);
+  }
+  /** Where event `i` stands in the execution order, or -1. @param {number} i */
+  positionAt(i) {
+    const node = this.focus.node[i];
+    return node < 0 ? -1 : this.home.position[node];
+  }
+  /** The memory plans in the order in which they were made. @returns {Plan[]} */
+  get plans() {
+    return this.keep("plans", () => readPlans(this.tracks, this));
+  }
+  /** The plan that holds at event `i`, or null where none was made. @param {number} i @returns {Plan | null} */
+  planAt(i) {
+    const { plans } = this;
+    const starts = this.keep("planStarts", () => plans.map((plan) => plan.begin));
+    return plans[Math.max(0, upperBound(starts, i) - 1)] ?? null;
+  }
+  /** The life row of tensor `t` in the plan that holds at `i`: its own, or its twin's at the same position; -1 none.
+   * @param {number} t @param {number} i */
+  lifeRow(t, i) {
+    const plan = this.planAt(i);
+    if (!plan || t < 0) return -1;
+    const root = this.root(t);
+    return plan.rowOf.get(root) ?? -1;
+  }
+  /** Every tensor that `t` is computed from. @param {number} t @returns {Set<number>} */
+  ancestors(t) {
+    const seen = /* @__PURE__ */ new Set([t]);
+    const todo = [t];
+    while (todo.length) {
+      for (const s of this.sources(
+        /** @type {number} */
+        todo.pop()
+      )) {
+        if (!seen.has(s)) {
+          seen.add(s);
+          todo.push(s);
+        }
+      }
+    }
+    seen.delete(t);
+    return seen;
+  }
+};
+function neighbours({ ptr, list }, t) {
+  return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
+}
+function readPlans(tracks, relations) {
+  const life = tracks.track("life");
+  const planOf = life.col("plan");
+  const rows = /* @__PURE__ */ new Map();
+  for (let r = 0; r < life.length; r++) {
+    const list = rows.get(planOf[r]);
+    if (list) list.push(r);
+    else rows.set(planOf[r], [r]);
+  }
+  return [...rows].sort((p, q) => p[0] - q[0]).map(([plan, list]) => readPlan(tracks, relations, plan, list));
+}
+function readPlan(tracks, relations, plan, list) {
+  const life = tracks.track("life");
+  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
+  const extents = /* @__PURE__ */ new Map();
+  let positions = 1;
+  const rowOf = /* @__PURE__ */ new Map();
+  for (const r of list) {
+    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
+    positions = Math.max(positions, last[r] + 1, first[r] + 1);
+    rowOf.set(tensor[r], r);
+  }
+  let total = 0;
+  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
+    const entry = { chunk: number, base: total, size: extent };
+    total += extent;
+    return entry;
+  });
+  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
+  const peakPosition = first[top];
+  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
+  const begin = life.a[list[0]];
+  const reserve = tracks.kindNamed.ReserveBegin?.index ?? -1;
+  const opened = tracks.find(begin + 1, -1, (i) => tracks.kind[i] === reserve);
+  void relations;
+  return {
+    plan,
+    begin: opened < 0 ? begin : opened,
+    rows: Int32Array.from(list),
+    rowOf,
+    positions,
+    chunks,
+    size: total,
+    peakPosition,
+    atPeak
+  };
+}
+
+// style.css
+var style_default = '.vg-player {\n  position: relative;\n  container-type: inline-size;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; max-height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; text-wrap: pretty; contain: layout paint; height: 42px; }\n.vg-where { display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { display: inline-flex; gap: 6px; align-items: baseline; min-width: 0; overflow: hidden; }\n.vg-place .vg-mono { overflow: hidden; text-overflow: ellipsis; }\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); grid-auto-rows: auto; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); grid-column: 1 / -1; contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-graph { min-height: 290px; }\n.vg-pane-timeline { min-height: 250px; }\n.vg-pane-events, .vg-pane-tables { min-height: 240px; grid-column: span 1; }\n.vg-pane-tokens { max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90cqw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { position: relative; contain: layout style; }\n.vg-row { position: absolute; top: 0; left: 0; right: 0; contain: layout paint style; cursor: pointer; }\n.vg-event { display: grid; grid-template-columns: 7.5ch 7px minmax(0, 1fr); align-items: center; gap: 10px; padding: 0 12px 0 6px; font-size: 12.5px; }\n.vg-event .vg-number { text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { opacity: 0.32; }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n.vg-single .vg-pane { grid-column: 1 / -1; }\n\n@container (max-width: 999px) {\n  .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n  .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n  .vg-kin { justify-self: end; }\n  .vg-pane-graph .vg-select { max-width: 150px; }\n}\n@container (max-width: 660px) {\n  .vg-transport { grid-template-columns: 1fr auto; }\n  .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n  .vg-pane-events, .vg-pane-tables { grid-column: 1 / -1; }\n  .vg-pane-head { flex-wrap: wrap; }\n}\n@container (min-width: 1000px) {\n  .vg-panes { grid-template-columns: minmax(0, 1.12fr) minmax(0, 1fr); grid-auto-rows: auto; grid-template-rows: auto auto minmax(250px, 1.5fr) minmax(200px, 1fr); }\n  .vg-pane { grid-column: 1 / -1; }\n  .vg-pane-tokens { grid-row: 1; }\n  .vg-pane-graph { grid-column: 1; grid-row: 2 / span 2; }\n  .vg-pane-map { grid-column: 2; grid-row: 2; }\n  .vg-pane-timeline { grid-column: 2; grid-row: 3; }\n  .vg-pane-events { grid-column: 1; grid-row: 4; min-height: 200px; }\n  .vg-pane-tables { grid-column: 2; grid-row: 4; min-height: 200px; }\n  .vg-nowline, .vg-sentence { height: 26px; }\n  .vg-sentence { -webkit-line-clamp: 1; line-height: 26px; }\n  .vg-nowline .vg-group { margin-top: 0; }\n}\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button, .vg-tab { transition: background-color 120ms, color 120ms; }\n}\n';
+
+// plots.js
+var PAD = 10;
+function paintScratch(player, c, w, h, step) {
+  const { tracks, relations, palette, fonts } = player;
+  const track = tracks.track("scratch");
+  const [graph, tensor, size, maximum] = ["graph", "tensor", "work_size", "maximum"].map((n2) => track.col(n2));
+  const g = relations.focus.graph[step];
+  const { position } = relations.home;
+  const rows = track.openAt(step).filter((r) => graph[r] === g);
+  const ptr = tracks.columns.column("graph.ptr");
+  const n = g >= 0 ? ptr[g + 1] - ptr[g] : 0;
+  const most = rows.reduce((m, r) => Math.max(m, maximum[r]), 0);
+  if (!n || !most) return;
+  const wide = (w - 2 * PAD) / n;
+  const high = h - 24;
+  const y = (bytes) => h - 6 - bytes / most * high;
+  c.fillStyle = palette.families[0];
+  for (const r of rows) c.fillRect(PAD + position[tensor[r]] * wide, y(size[r]), Math.max(1, wide), h - 6 - y(size[r]));
+  c.strokeStyle = palette.ink;
+  c.lineWidth = 1;
+  c.beginPath();
+  rows.sort((p, q) => position[tensor[p]] - position[tensor[q]]);
+  rows.forEach((r, k) => {
+    const x = PAD + position[tensor[r]] * wide;
+    if (k === 0) c.moveTo(x, y(maximum[r]));
+    else c.lineTo(x, y(maximum[rows[k - 1]]));
+    c.lineTo(x, y(maximum[r]));
+  });
+  c.stroke();
+  const at = relations.positionAt(step);
+  c.fillStyle = palette.accent;
+  if (at >= 0) c.fillRect(PAD + at * wide - 0.5, 12, 1.5, h - 16);
+  c.fillStyle = palette.soft;
+  c.font = `11px ${fonts.ui}`;
+  c.textBaseline = "top";
+  c.fillText(`largest so far ${formatBytes(most)}`, PAD, 2);
+}
+function paintCells(player, c, w, h, step) {
+  const { tracks, palette, fonts } = player;
+  const cells = tracks.track("cell");
+  const kv = tracks.track("kv");
+  const [cell, seq] = ["cell", "seq"].map((n2) => cells.col(n2));
+  const [layer, which, from, count] = ["layer", "which", "cell", "n_cells"].map((n2) => kv.col(n2));
+  let n = 32;
+  for (let r = 0; r < cells.length; r++) n = Math.max(n, cell[r] + 1);
+  let layers = 1;
+  for (let r = 0; r < kv.length; r++) layers = Math.max(layers, layer[r] + 1);
+  const wide = (w - 2 * PAD - 46) / n;
+  const left = PAD + 46;
+  const band = 10;
+  const high = (h - 18 - band - 6) / 2;
+  c.font = `11px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  c.fillStyle = palette.soft;
+  const tops = [16 + band + 3, 16 + band + 6 + high];
+  ["cells", "K", "V"].forEach((text, k) => c.fillText(text, PAD, k === 0 ? 16 + band / 2 : tops[k - 1] + high / 2));
+  c.fillStyle = palette.panel;
+  for (const top of [16, ...tops]) c.fillRect(left, top, wide * n, top === 16 ? band : high);
+  const gap = wide > 4 ? 1 : 0;
+  let taken = 0;
+  cells.each(step, (r) => {
+    taken++;
+    c.fillStyle = palette.families[[0, 4, 2, 1, 3][seq[r] % 5] ?? 0];
+    c.fillRect(left + cell[r] * wide, 16, Math.max(1, wide - gap), band);
+  });
+  c.fillStyle = palette.families[2];
+  kv.each(step, (r) => {
+    const y = tops[which[r] ? 1 : 0] + layer[r] * high / layers;
+    c.fillRect(left + from[r] * wide, y, Math.max(1, count[r] * wide - gap), Math.max(0.7, high / layers));
+  });
+  c.fillStyle = palette.soft;
+  c.fillText(`${taken} cells taken; ${layers} layers from top to bottom`, PAD, 6);
+}
+var AROUND = 40;
+function paintThreads(player, c, w, h, step) {
+  const { tracks, relations, palette, fonts } = player;
+  const track = tracks.track("thread");
+  const [evaluation, tensor, thread, begin, end, wait] = ["eval", "tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const at = upperBound(track.a, step) - 1;
+  if (at < 0) return;
+  const rows = [];
+  let threads = 1;
+  for (let r = Math.max(0, at - AROUND); r <= Math.min(track.length - 1, at + AROUND); r++) {
+    if (evaluation[r] !== evaluation[at]) continue;
+    rows.push(r);
+    threads = Math.max(threads, thread[r] + 1);
+  }
+  const from = Math.min(...rows.map((r) => begin[r]));
+  const to = Math.max(...rows.map((r) => end[r] + wait[r]));
+  const left = PAD + 16;
+  const x = (ns) => left + (ns - from) / Math.max(1, to - from) * (w - left - PAD);
+  const high = Math.min(20, (h - 20) / threads);
+  const current = relations.tensorAt(step);
+  c.font = `11px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  for (const r of rows) {
+    const y = 16 + thread[r] * high;
+    c.fillStyle = palette.free;
+    c.fillRect(x(end[r]), y, Math.max(0, x(end[r] + wait[r]) - x(end[r])), high - 3);
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
+    const wide = Math.max(1, x(end[r]) - x(begin[r]) - 0.5);
+    c.globalAlpha = r <= at ? 1 : 0.35;
+    c.fillRect(x(begin[r]), y, wide, high - 3);
+    c.globalAlpha = 1;
+    if (tensor[r] !== current) continue;
+    c.strokeStyle = palette.accent;
+    c.lineWidth = 2;
+    c.strokeRect(x(begin[r]), y, wide, high - 3);
+  }
+  c.fillStyle = palette.soft;
+  for (let k = 0; k < threads; k++) c.fillText(String(k), PAD, 16 + k * high + (high - 3) / 2);
+  c.fillText(`${formatNs(Math.round(from))} to ${formatNs(Math.round(to))} of this evaluation; pale: waiting`, PAD, 6);
+}
+
+// tables.js
+var ROW2 = 23;
+var TABLES = [
+  {
+    name: "tensor",
+    title: "Tensor",
+    track: "",
+    columns: [{ head: "" }, { head: "" }],
+    widths: "minmax(90px, 0.35fr) 1fr",
+    rows: tensorRows,
+    empty: "No tensor at this step."
+  },
+  {
+    name: "free",
+    title: "Free list",
+    track: "block",
+    columns: [{ head: "chunk", right: true }, { head: "block", right: true }, { head: "offset", right: true }, { head: "size", right: true }],
+    widths: "0.7fr 0.7fr 1.2fr 1.2fr",
+    rows: freeRows,
+    empty: "No free block at this step."
+  },
+  {
+    name: "counts",
+    title: "Counts",
+    track: "count",
+    columns: [{ head: "tensor" }, { head: "uses", right: true }, { head: "children", right: true }, { head: "views", right: true }],
+    widths: "minmax(0, 2.4fr) 0.7fr 0.9fr 0.7fr",
+    rows: countRows,
+    empty: "Nothing is counted yet."
+  },
+  {
+    name: "scratch",
+    title: "Scratch",
+    track: "scratch",
+    columns: [{ head: "tensor" }, { head: "tasks", right: true }, { head: "scratch", right: true }, { head: "maximum", right: true }],
+    widths: "minmax(0, 2fr) 0.6fr 1fr 1fr",
+    rows: scratchRows,
+    plot: paintScratch,
+    plotHeight: 54,
+    empty: "No scratch is planned yet."
+  },
+  {
+    name: "cells",
+    title: "KV cells",
+    track: "cell",
+    columns: [{ head: "cell", right: true }, { head: "position", right: true }, { head: "sequence", right: true }],
+    widths: "1fr 1fr 1fr",
+    rows: cellRows,
+    plot: paintCells,
+    plotHeight: 74,
+    empty: "No cell is taken at this step."
+  },
+  {
+    name: "reuse",
+    title: "Reuse",
+    track: "reuse",
+    columns: [{ head: "asked by" }, { head: "condition" }, { head: "had", right: true }, { head: "needs", right: true }, { head: "holds" }],
+    widths: "minmax(0, 1.5fr) minmax(0, 1.2fr) 0.8fr 0.8fr 0.5fr",
+    rows: reuseRows,
+    empty: "No reuse check at this step."
+  },
+  {
+    name: "threads",
+    title: "Threads",
+    track: "thread",
+    columns: [{ head: "tensor" }, { head: "thread", right: true }, { head: "worked", right: true }, { head: "waited", right: true }],
+    widths: "minmax(0, 2fr) 0.6fr 0.9fr 0.9fr",
+    rows: threadRows,
+    plot: paintThreads,
+    plotHeight: 64,
+    empty: "Nothing is computing at this step."
+  }
+];
+var TablesPane = class {
+  /** @param {Player} player @param {string[] | null} only names of the tables to show, null for all that have rows */
+  constructor(player, only) {
+    this.player = player;
+    this.name = "tables";
+    this.title = "Details";
+    this.tables = TABLES.filter((t) => only ? only.includes(t.name) : t.track === "" || player.tracks.track(t.track).length > 0);
+    this.table = this.tables[0] ?? TABLES[0];
+    this.rows = [];
+    this.tabs = el("div", "vg-tabs", { role: "tablist", "aria-label": "Details" });
+    this.head = el("div", "vg-grid-head");
+    this.empty = el("div", "vg-empty");
+    this.surface = new Surface("Plot", () => player.redraw(this));
+    this.list = new VirtualList({
+      label: "Rows",
+      rowHeight: ROW2,
+      makeRow: () => el("div", "vg-grid-row", {}, Array.from({ length: 5 }, () => el("span"))),
+      fillRow: (row, index) => this.fillRow(row, index),
+      choose: (index) => {
+        const t = this.rows[index]?.tensor ?? -1;
+        if (t >= 0) player.select(t);
+      }
+    });
+    this.body = el("div", "vg-stack vg-table", { role: "tabpanel" }, [this.surface.box, this.head, this.list.element, this.empty]);
+    this.tools = [this.tabs];
+    this.makeTabs();
+    this.choose(this.table);
+  }
+  makeTabs() {
+    for (const table of this.tables) {
+      const tab = el("button", "vg-tab", { type: "button", role: "tab", text: table.title });
+      tab.addEventListener("click", () => this.choose(table));
+      this.tabs.append(tab);
+    }
+    this.tabs.addEventListener("keydown", (event) => {
+      const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const n = this.tables.length;
+      this.choose(this.tables[(this.tables.indexOf(this.table) + by + n) % n]);
+      this.tabs.children[this.tables.indexOf(this.table)].focus();
+    });
+  }
+  /** @param {Table} table */
+  choose(table) {
+    this.table = table;
+    [...this.tabs.children].forEach((tab, k) => {
+      const chosen = this.tables[k] === table;
+      tab.setAttribute("aria-selected", String(chosen));
+      tab.tabIndex = chosen ? 0 : -1;
+    });
+    this.body.style.setProperty("--vg-columns", table.widths);
+    this.head.replaceChildren(...table.columns.map((c) => el("span", c.right ? "vg-right" : "", { text: c.head })));
+    this.head.hidden = table.columns.every((c) => c.head === "");
+    this.surface.box.hidden = !table.plot;
+    this.surface.box.style.flex = `0 0 ${table.plotHeight ?? 0}px`;
+    this.surface.canvas.setAttribute("aria-label", `${table.title}, drawn`);
+    this.list.element.setAttribute("aria-label", table.title);
+    this.rows = [];
+    this.list.element.scrollTop = 0;
+    this.player.redraw(this);
+  }
+  /** @param {HTMLElement} element @param {number} index */
+  fillRow(element, index) {
+    const row = this.rows[index];
+    if (!row) return;
+    const { columns } = this.table;
+    for (let k = 0; k < element.children.length; k++) {
+      const cell = (
+        /** @type {HTMLElement} */
+        element.children[k]
+      );
+      cell.hidden = k >= columns.length;
+      if (cell.hidden) continue;
+      setText(cell, row.cells[k]);
+      cell.className = columns[k].right ? "vg-right" : "";
+    }
+    element.classList.toggle("vg-marked", row.marked === true);
+    element.classList.toggle("vg-bad", row.bad === true);
+  }
+  /** @param {number} step */
+  draw(step) {
+    const { table, list } = this;
+    this.rows = table.rows(this.player, step);
+    const none = this.rows.length === 0;
+    if (this.empty.hidden === none) this.empty.hidden = !none;
+    setText(this.empty, none ? table.empty : "");
+    list.setLength(this.rows.length);
+    const at = this.rows.findIndex((row) => row.marked);
+    if (at >= 0) list.show(at);
+    if (table.plot && this.surface.width > 10) {
+      const c = this.surface.begin();
+      c.fillStyle = this.player.palette.page;
+      c.fillRect(0, 0, this.surface.width, this.surface.height);
+      table.plot(this.player, c, this.surface.width, this.surface.height, step);
+    }
+  }
+  invalidate() {
+  }
+  stop() {
+    this.surface.stop();
+    this.list.stop();
+  }
+};
+function tensorRows(player, step) {
+  const { tracks, relations, selected } = player;
+  const t = selected >= 0 ? selected : relations.tensorAt(step);
+  if (t < 0) return [];
+  const table = (name) => tracks.columns.column(`tensor.${name}`);
+  const names = (list) => Array.from(list, (s) => s < 0 ? "none" : visible(tracks.name(s))).join(", ") || "none";
+  const op = tracks.tensorString("desc", t) || tracks.tensorString("op", t);
+  const pairs = [
+    ["name", visible(tracks.name(t))],
+    ["op", op === "NONE" || op === "" ? "none: a leaf" : op],
+    ["type", tracks.tensorString("type", t)],
+    ["ne", formatDims(tracks.ne(t))],
+    ["nb", Array.from(table("nb").subarray(4 * t, 4 * t + 4)).join(", ")],
+    ["size", formatBytes(tracks.nbytes(t))],
+    ["reads", names(relations.sources(t))],
+    ["read by", names(relations.consumers(t))]
+  ];
+  const viewSrc = table("view_src")[t];
+  if (viewSrc >= 0) pairs.push(["view of", `${visible(tracks.name(viewSrc))}, from byte ${table("view_offs")[t]}`]);
+  pairs.push(["flags", formatField(tracks, "flags", table("flags")[t] ?? 0)]);
+  if (table("external")[t]) pairs.push(["memory", "its own, outside the plan"]);
+  pairs.push(...lifeOf(player, t, step));
+  return pairs.map(([key, value]) => ({ cells: [key, value] }));
+}
+function freeRows(player, step) {
+  const { tracks } = player;
+  const track = tracks.track("block");
+  const [chunk, offset, size, owner] = ["chunk", "offset", "size", "owner"].map((n) => track.col(n));
+  const rows = track.openAt(step).filter((r) => owner[r] < 0);
+  rows.sort((p, q) => chunk[p] - chunk[q] || offset[p] - offset[q]);
+  const [atChunk, atOffset] = [tracks.field(step, "chunk"), tracks.field(step, "offset")];
+  let block = 0;
+  return rows.map((r, k) => {
+    block = k > 0 && chunk[rows[k - 1]] === chunk[r] ? block + 1 : 0;
+    const open = size[r] < 0 || size[r] > 2 ** 50;
+    const marked = chunk[r] === atChunk && offset[r] === atOffset;
+    return { cells: [String(chunk[r]), String(block), String(offset[r]), open ? "to the end" : formatBytes(size[r])], marked };
+  });
+}
+var MOST_COUNTS = 400;
+function countRows(player, step) {
+  const { tracks, relations } = player;
+  const track = tracks.track("count");
+  const [tensor, which, value] = ["tensor", "which", "value"].map((n) => track.col(n));
+  const counts = /* @__PURE__ */ new Map();
+  track.each(step, (r) => {
+    let entry = counts.get(tensor[r]);
+    if (!entry) counts.set(tensor[r], entry = [0, 0, 0]);
+    entry[which[r]] = value[r];
+  });
+  const current = relations.tensorAt(step);
+  const near = /* @__PURE__ */ new Set([current, ...relations.sources(current)]);
+  const rest = [...counts].filter(([t, c]) => !near.has(t) && (c[1] > 0 || c[2] > 0)).map(([t]) => t);
+  const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
+  return order.map((t) => {
+    const c = counts.get(t) ?? [0, 0, 0];
+    return { cells: [visible(tracks.name(t)), ...c.map(String)], marked: t === current, tensor: t };
+  });
+}
+function scratchRows(player, step) {
+  const { tracks, relations } = player;
+  const track = tracks.track("scratch");
+  const [graph, tensor, tasks, size, maximum] = ["graph", "tensor", "n_tasks", "work_size", "maximum"].map((n) => track.col(n));
+  const g = relations.focus.graph[step];
+  const current = relations.tensorAt(step);
+  return track.openAt(step).filter((r) => graph[r] === g && (size[r] > 0 || tensor[r] === current)).map((r) => ({
+    cells: [visible(tracks.name(tensor[r])), String(tasks[r]), formatBytes(size[r]), formatBytes(maximum[r])],
+    marked: tensor[r] === current,
+    tensor: tensor[r]
+  }));
+}
+function cellRows(player, step) {
+  const track = player.tracks.track("cell");
+  const [cell, pos, seq] = ["cell", "pos", "seq"].map((n) => track.col(n));
+  const at = player.tracks.field(step, "cell");
+  const rows = track.openAt(step).sort((p, q) => cell[p] - cell[q]);
+  return rows.map((r) => ({ cells: [String(cell[r]), String(pos[r]), String(seq[r])], marked: cell[r] === at }));
+}
+function reuseRows(player, step) {
+  const { tracks } = player;
+  const track = tracks.track("reuse");
+  const [evaluation, ok] = ["eval", "ok"].map((n) => track.col(n));
+  const rows = track.openAt(step);
+  const last = rows.reduce((e, r) => Math.max(e, evaluation[r]), -1);
+  return rows.filter((r) => evaluation[r] === last).map((r) => ({
+    cells: [...["owner", "condition", "had", "needs"].map((n) => track.str(n, r)), ok[r] ? "yes" : "no"],
+    marked: track.a[r] === step,
+    bad: !ok[r]
+  }));
+}
+var NEAR = 24;
+function threadRows(player, step) {
+  const { tracks } = player;
+  const track = tracks.track("thread");
+  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const rows = track.openAt(step).slice(-NEAR);
+  const current = player.relations.tensorAt(step);
+  return rows.map((r) => ({
+    cells: [visible(tracks.name(tensor[r])), String(thread[r]), formatNs(end[r] - begin[r]), formatNs(wait[r])],
+    marked: tensor[r] === current,
+    tensor: tensor[r]
+  }));
+}
+
+// timeline.js
+var LEFT2 = 66;
+var RIGHT2 = 12;
+var TOP = 16;
+var BOTTOM = 32;
+var CLICK2 = 4;
+var TimelinePane = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "timeline";
+    this.title = "Memory timeline";
+    this.plan = null;
+    this.window = { x0: 0, x1: 1, y0: 0, y1: 1 };
+    this.bitmap = null;
+    this.brush = null;
+    this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
+    this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
+    this.note.hidden = player.tracks.track("life").length > 0;
+    this.peak = el("button", "vg-footnote", { type: "button", title: "Go to the node at the peak" });
+    this.peak.addEventListener("click", () => this.plan && this.goTo(this.plan.peakPosition));
+    this.legend = el("div", "vg-legend");
+    this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.peak, this.legend]);
+    this.reset = el("button", "vg-button vg-text-button", { type: "button", text: "Whole plan" });
+    this.reset.addEventListener("click", () => this.zoomOut());
+    this.reset.disabled = true;
+    this.tools = [el("span", "vg-hint", { text: "drag to zoom" }), this.reset];
+    FAMILIES.forEach((text, k) => {
+      if (text === "view") return;
+      const mark = el("span", "vg-swatch");
+      mark.style.background = `var(--vg-families-${k})`;
+      this.legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text })]));
+    });
+    this.listen();
+  }
+  invalidate() {
+    this.bitmap = null;
+  }
+  resized() {
+    this.bitmap = null;
+    this.player.redraw(this);
+  }
+  zoomOut() {
+    if (this.plan) this.window = whole(this.plan);
+    this.reset.disabled = true;
+    this.bitmap = null;
+    this.player.redraw(this);
+  }
+  /** @param {number} p */
+  x(p) {
+    const { x0, x1 } = this.window;
+    return LEFT2 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT2 - RIGHT2);
+  }
+  /** @param {number} bytes */
+  y(bytes) {
+    const { y0, y1 } = this.window;
+    const high = this.surface.height - TOP - BOTTOM;
+    return TOP + high - (bytes - y0) / (y1 - y0) * high;
+  }
+  /** @param {number} x @param {number} y */
+  inverse(x, y) {
+    const { x0, x1, y0, y1 } = this.window;
+    const high = this.surface.height - TOP - BOTTOM;
+    return { p: x0 + (x - LEFT2) / (this.surface.width - LEFT2 - RIGHT2) * (x1 - x0), bytes: y0 + (TOP + high - y) / high * (y1 - y0) };
+  }
+  /** @param {number} step */
+  draw(step) {
+    const plan = this.player.relations.planAt(step);
+    if (plan !== this.plan) this.setPlan(plan);
+    if (!plan || this.surface.width < 100) return;
+    if (!this.bitmap) this.bake(plan);
+    this.surface.blit(
+      /** @type {HTMLCanvasElement} */
+      this.bitmap
+    );
+    const c = this.surface.begin();
+    const position = this.player.relations.positionAt(step);
+    this.clip(c);
+    this.paintLive(c, plan, position);
+    this.paintSelected(c, plan, step);
+    c.restore();
+    this.paintHead(c, position);
+    if (this.brush) this.paintBrush(c);
+  }
+  /** @param {Plan | null} plan */
+  setPlan(plan) {
+    this.plan = plan;
+    this.bitmap = null;
+    this.reset.disabled = true;
+    if (!plan) return;
+    this.window = whole(plan);
+    const { tracks } = this.player;
+    const life = tracks.track("life");
+    const names = plan.atPeak.map((r) => `${visible(tracks.name(life.col("tensor")[r]))} ${formatBytes(life.col("size")[r])}`);
+    const more = names.length > 8 ? `, and ${names.length - 8} more` : "";
+    setText(this.peak, `Peak ${formatBytes(plan.size)}, reached at position ${plan.peakPosition}: ${names.slice(0, 8).join(", ")}${more}`);
+    this.peak.title = this.peak.textContent ?? "";
+  }
+  /** @param {CanvasRenderingContext2D} c */
+  clip(c) {
+    c.save();
+    c.beginPath();
+    c.rect(LEFT2, TOP, this.surface.width - LEFT2 - RIGHT2, this.surface.height - TOP - BOTTOM);
+    c.clip();
+  }
+  /** The rectangle of a life row in pixels. @param {Plan} plan @param {number} row */
+  box(plan, row) {
+    const life = this.player.tracks.track("life");
+    const base = plan.chunks.find((k) => k.chunk === life.col("chunk")[row])?.base ?? 0;
+    const from = base + life.col("offset")[row];
+    const x = this.x(life.col("first")[row]);
+    const y = this.y(from + life.col("size")[row]);
+    return { x, y, w: Math.max(1, this.x(life.col("last")[row] + 1) - x), h: Math.max(1, this.y(from) - y) };
+  }
+  /** @param {Plan} plan */
+  bake(plan) {
+    const { bitmap, context: c } = this.surface.layer();
+    const { palette, tracks } = this.player;
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, this.surface.width, this.surface.height);
+    this.paintAxes(c, plan);
+    this.clip(c);
+    const tensor = tracks.track("life").col("tensor");
+    c.globalAlpha = palette.dark ? 0.42 : 0.38;
+    for (const row of plan.rows) {
+      const { x, y, w, h } = this.box(plan, row);
+      c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
+      c.fillRect(x, y, w - (w > 3 ? 0.5 : 0), h - (h > 3 ? 0.5 : 0));
+    }
+    c.globalAlpha = 1;
+    c.restore();
+    this.paintPeak(c, plan);
+    this.bitmap = bitmap;
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Plan} plan */
+  paintAxes(c, plan) {
+    const { palette, fonts } = this.player;
+    const { width, height } = this.surface;
+    const bottom = height - BOTTOM;
+    c.font = `10.5px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    c.lineWidth = 1;
+    for (let k = 0; k <= 4; k++) {
+      const bytes = this.window.y0 + (this.window.y1 - this.window.y0) * k / 4;
+      const y = Math.round(this.y(bytes)) + 0.5;
+      c.strokeStyle = palette.line;
+      c.beginPath();
+      c.moveTo(LEFT2, y);
+      c.lineTo(width - RIGHT2, y);
+      c.stroke();
+      c.fillStyle = palette.faint;
+      c.textAlign = "right";
+      c.fillText(formatBytes(Math.round(bytes)), LEFT2 - 6, y);
+    }
+    for (const p of ticks(this.window.x0, this.window.x1, Math.max(2, Math.floor(width / 110)))) {
+      c.textAlign = "center";
+      c.fillText(String(p), this.x(p + 0.5), bottom + 9);
+    }
+    c.fillStyle = palette.soft;
+    c.textAlign = "right";
+    c.fillText("position in the execution order (not time)", width - RIGHT2, bottom + 23);
+    c.textAlign = "left";
+    c.fillText("offset", LEFT2, 7);
+    c.strokeStyle = palette.edge;
+    for (const chunk of plan.chunks.slice(1)) {
+      const y = Math.round(this.y(chunk.base)) + 0.5;
+      c.strokeRect(LEFT2, y, width - LEFT2 - RIGHT2, 0.01);
+      c.fillText(`chunk ${chunk.chunk}`, LEFT2 + 4, y - 7);
+    }
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Plan} plan */
+  paintPeak(c, plan) {
+    const { palette, fonts } = this.player;
+    const y = Math.round(this.y(plan.size)) + 0.5;
+    if (y < TOP - 2) return;
+    c.strokeStyle = palette.ink;
+    c.setLineDash([5, 4]);
+    c.beginPath();
+    c.moveTo(LEFT2, y);
+    c.lineTo(this.surface.width - RIGHT2, y);
+    c.stroke();
+    c.setLineDash([]);
+    c.fillStyle = palette.ink;
+    c.font = `600 11px ${fonts.ui}`;
+    c.textAlign = "right";
+    c.textBaseline = "middle";
+    c.fillText(`peak ${formatBytes(plan.size)}`, this.surface.width - RIGHT2, Math.max(7, y - 8));
+    c.textAlign = "left";
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Plan} plan @param {number} position */
+  paintLive(c, plan, position) {
+    if (position < 0) return;
+    const { palette, tracks } = this.player;
+    const life = tracks.track("life");
+    const [first, last, tensor] = ["first", "last", "tensor"].map((n) => life.col(n));
+    c.strokeStyle = palette.page;
+    c.lineWidth = 1;
+    for (const row of plan.rows) {
+      if (first[row] > position || last[row] < position) continue;
+      const { x, y, w, h } = this.box(plan, row);
+      c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
+      c.fillRect(x, y, w, h);
+      if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+      this.paintName(c, tensor[row], x, y, w, h);
+    }
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} t @param {number} x @param {number} y @param {number} w @param {number} h */
+  paintName(c, t, x, y, w, h) {
+    const name = visible(this.player.tracks.name(t));
+    if (h < 13 || w < name.length * 6.1 + 10) return;
+    c.fillStyle = this.player.palette.dark ? "#0b0e13" : "#10151d";
+    c.font = `10px ${this.player.fonts.mono}`;
+    c.textBaseline = "middle";
+    c.fillText(name, x + 5, y + h / 2 + 0.5);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Plan} plan @param {number} step */
+  paintSelected(c, plan, step) {
+    const { selected, relations, palette } = this.player;
+    const row = selected < 0 ? -1 : relations.lifeRow(selected, step);
+    if (row < 0) return;
+    const { x, y, w, h } = this.box(plan, row);
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 2;
+    c.strokeRect(x - 1, y - 1, w + 2, h + 2);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} position */
+  paintHead(c, position) {
+    const { x0, x1 } = this.window;
+    if (position < x0 || position >= x1) return;
+    const { palette, fonts } = this.player;
+    const x = this.x(position + 0.5);
+    const bottom = this.surface.height - BOTTOM;
+    c.fillStyle = palette.accent;
+    c.fillRect(Math.round(x) - 0.75, TOP, 1.5, bottom - TOP);
+    c.font = `600 11px ${fonts.ui}`;
+    const text = String(position);
+    const w = c.measureText(text).width + 10;
+    const left = Math.min(x - w / 2, this.surface.width - w - 2);
+    c.beginPath();
+    c.roundRect(left, bottom + 1, w, 16, 3);
+    c.fill();
+    c.fillStyle = palette.onAccent;
+    c.textBaseline = "middle";
+    c.textAlign = "center";
+    c.fillText(text, left + w / 2, bottom + 9.5);
+    c.textAlign = "left";
+  }
+  /** @param {CanvasRenderingContext2D} c */
+  paintBrush(c) {
+    if (!this.brush) return;
+    const { palette } = this.player;
+    const { x, y, toX, toY } = this.brush;
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 1;
+    c.setLineDash([3, 3]);
+    c.strokeRect(Math.min(x, toX), Math.min(y, toY), Math.abs(toX - x), Math.abs(toY - y));
+    c.setLineDash([]);
+  }
+  listen() {
+    const { box } = this.surface;
+    box.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0 || !this.plan) return;
+      if (event.offsetY > this.surface.height - BOTTOM) return this.goTo(Math.floor(this.inverse(event.offsetX, 0).p));
+      this.brush = { x: event.offsetX, y: event.offsetY, toX: event.offsetX, toY: event.offsetY };
+      box.setPointerCapture(event.pointerId);
+    });
+    box.addEventListener("pointermove", (event) => {
+      if (!this.brush) return this.hover(event);
+      Object.assign(this.brush, { toX: event.offsetX, toY: event.offsetY });
+      this.player.redraw(this);
+    });
+    box.addEventListener("pointerup", () => this.endBrush());
+    box.addEventListener("pointerleave", () => this.player.tip.hide());
+    box.addEventListener("dblclick", () => this.zoomOut());
+  }
+  endBrush() {
+    const { brush, plan } = this;
+    this.brush = null;
+    if (!brush || !plan) return;
+    const { x, y, toX, toY } = brush;
+    if (Math.hypot(toX - x, toY - y) < CLICK2) {
+      const row = this.hit(x, y);
+      this.player.select(row < 0 ? -1 : this.player.tracks.track("life").col("tensor")[row]);
+      return;
+    }
+    const p = this.inverse(Math.min(x, toX), Math.max(y, toY));
+    const q = this.inverse(Math.max(x, toX), Math.min(y, toY));
+    const full = whole(plan);
+    const wide = Math.abs(toX - x) > CLICK2 * 2;
+    const high = Math.abs(toY - y) > CLICK2 * 4;
+    this.window = {
+      x0: wide ? Math.max(0, Math.floor(p.p)) : full.x0,
+      x1: wide ? Math.min(full.x1, Math.max(Math.ceil(q.p), Math.floor(p.p) + 2)) : full.x1,
+      y0: high ? Math.max(0, p.bytes) : this.window.y0,
+      y1: high ? Math.min(full.y1, q.bytes) : this.window.y1
+    };
+    this.reset.disabled = false;
+    this.bitmap = null;
+    this.player.redraw(this);
+  }
+  /** To the nearest event about the node at a position. @param {number} position */
+  goTo(position) {
+    const { relations, step, tracks } = this.player;
+    const { node } = relations.focus;
+    const at = (i) => tracks.node[i] >= 0 && relations.home.position[node[i]] === position;
+    const back = at(step) ? step : tracks.find(step, -1, at);
+    const ahead = tracks.find(step, 1, at);
+    const target = back < 0 ? ahead : ahead < 0 || step - back <= ahead - step ? back : ahead;
+    if (target >= 0) this.player.go(target);
+  }
+  /** @param {number} x @param {number} y @returns {number} a life row or -1 */
+  hit(x, y) {
+    const { plan } = this;
+    if (!plan) return -1;
+    const { p, bytes } = this.inverse(x, y);
+    const life = this.player.tracks.track("life");
+    const [first, last, offset, size, chunk] = ["first", "last", "offset", "size", "chunk"].map((n) => life.col(n));
+    for (const row of plan.rows) {
+      if (first[row] > p || last[row] + 1 < p) continue;
+      const from = (plan.chunks.find((k) => k.chunk === chunk[row])?.base ?? 0) + offset[row];
+      if (bytes >= from && bytes < from + size[row]) return row;
+    }
+    return -1;
+  }
+  /** @param {PointerEvent} event */
+  hover(event) {
+    const row = this.hit(event.offsetX, event.offsetY);
+    if (row < 0) return this.player.tip.hide();
+    const { tracks, tip, step } = this.player;
+    const life = tracks.track("life");
+    const t = life.col("tensor")[row];
+    tip.show(this.surface.box, event.offsetX, event.offsetY, visible(tracks.name(t)), [
+      ["offset", String(life.col("offset")[row])],
+      ["size", formatBytes(life.col("size")[row])],
+      ...lifeOf(this.player, t, step)
+    ]);
+  }
+  stop() {
+    this.surface.stop();
+  }
+};
+function whole(plan) {
+  return { x0: 0, x1: plan.positions, y0: 0, y1: plan.size || 1 };
+}
+function ticks(from, to, wanted) {
+  const rough = (to - from) / wanted;
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
+  const step = Math.max(1, [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) ?? 10 * power);
+  const out = [];
+  for (let p = Math.ceil(from / step) * step; p < to; p += step) out.push(p);
+  return out;
+}
+
+// tip.js
+var Tip = class {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.head = el("div", "vg-tip-head");
+    this.rows = el("dl", "vg-pairs");
+    this.element = el("div", "vg-tip", { role: "tooltip" }, [this.head, this.rows]);
+    this.element.hidden = true;
+    root.append(this.element);
+  }
+  /**
+   * @param {HTMLElement} box where x and y count from
+   * @param {number} x
+   * @param {number} y
+   * @param {string} head
+   * @param {[string, string][]} pairs
+   */
+  show(box, x, y, head, pairs) {
+    this.head.textContent = head;
+    this.rows.replaceChildren(...pairs.flatMap(([key, value]) => [el("dt", "", { text: key }), el("dd", "", { text: value })]));
+    this.element.hidden = false;
+    const outer = this.root.getBoundingClientRect();
+    const inner = box.getBoundingClientRect();
+    const [w, h] = [this.element.offsetWidth, this.element.offsetHeight];
+    const left = inner.left - outer.left + x;
+    const top = inner.top - outer.top + y;
+    const at = left + 16 + w > outer.width ? left - w - 12 : left + 16;
+    const under = top + 16 + h > outer.height ? top - h - 12 : top + 16;
+    this.element.style.transform = `translate(${Math.max(4, at)}px, ${Math.max(4, under)}px)`;
+  }
+  hide() {
+    this.element.hidden = true;
+  }
+};
+
+// tokens.js
+var MOST2 = 600;
+var TokensPane = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "tokens";
+    this.title = "Text";
+    this.track = player.tracks.track("token");
+    this.text = el("div", "vg-text", { role: "group", "aria-label": "Tokens so far" });
+    this.body = el("div", "vg-stack vg-scroll", {}, [this.text]);
+    this.tools = [
+      el("span", "vg-key", {}, [el("span", "vg-token vg-sample", { text: "prompt" })]),
+      el("span", "vg-key", {}, [el("span", "vg-token vg-sampled vg-sample", { text: "sampled" })])
+    ];
+    this.shown = -1;
+    this.first = 0;
+    this.made = [];
+    this.text.addEventListener("click", (event) => {
+      const k = this.made.indexOf(
+        /** @type {HTMLElement} */
+        event.target
+      );
+      if (k >= 0) player.go(this.track.a[this.first + k]);
+    });
+    if (!this.track.length) this.text.append(el("span", "vg-soft", { text: "No text in this trace." }));
+    else this.make(0);
+  }
+  /** Makes the tokens from row `first` on; those to come are there already, faint, so that no line moves. @param {number} first */
+  make(first) {
+    const { track } = this;
+    this.first = first;
+    this.made = [];
+    for (let row = first; row < Math.min(track.length, first + MOST2); row++) {
+      const sampled = track.col("sampled")[row] !== 0;
+      const p = track.col("p")[row];
+      const about = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
+      const title = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
+      const piece = track.str("piece", row);
+      this.made.push(
+        el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visible(piece), title, "data-row": String(row) })
+      );
+    }
+    this.text.replaceChildren(...this.made);
+    this.shown = -1;
+  }
+  /** @param {number} step */
+  draw(step) {
+    const { track } = this;
+    if (!track.length) return;
+    const so_far = upperBound(track.a, step);
+    if (so_far < this.first || so_far > this.first + this.made.length) this.make(Math.max(0, so_far - Math.floor(MOST2 / 2)));
+    if (so_far === this.shown) return;
+    const from = this.shown < 0 ? 0 : Math.max(0, Math.min(this.shown, so_far) - this.first - 1);
+    const to = this.shown < 0 ? this.made.length : Math.min(this.made.length, Math.max(this.shown, so_far) - this.first + 1);
+    for (let k = from; k < to; k++) {
+      const row = this.first + k;
+      this.made[k].classList.toggle("vg-later", row >= so_far);
+      this.made[k].classList.toggle("vg-now", row === so_far - 1);
+    }
+    this.shown = so_far;
+  }
+  invalidate() {
+  }
+  stop() {
+  }
+};
+
+// transport.js
+var SPEEDS = [1, 2, 4, 8, 15, 30, 60, 120, 250, 500, 1e3, 2500];
+var FIRST_SPEED = 3;
+var STRIP2 = 5;
+var Transport = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.speed = FIRST_SPEED;
+    this.playing = 0;
+    this.due = 0;
+    this.last = 0;
+    this.playButton = iconButton("play", "Play (space)", () => this.toggle());
+    this.playButton.classList.add("vg-play");
+    this.rate = el("span", "vg-rate vg-tabular");
+    this.slider = el("input", "vg-slider", { type: "range", min: "0", max: String(player.tracks.n - 1), step: "1", "aria-label": "Event" });
+    this.slider.addEventListener("input", () => player.go(Number(this.slider.value), false));
+    this.strip = el("canvas", "vg-strip", { "aria-hidden": "true" });
+    this.number = el("input", "vg-goto vg-tabular", { type: "text", inputmode: "numeric", "aria-label": `Go to event, 0 to ${player.tracks.n - 1}`, title: "Go to event (g)" });
+    this.number.addEventListener("keydown", (event) => this.onNumber(event));
+    this.number.addEventListener("blur", () => this.showStep(player.step));
+    this.number.style.width = `${String(player.tracks.n).length + 2.5}ch`;
+    this.element = el("div", "vg-transport", {}, [this.makeButtons(), this.makeSlider(), this.makeCount(), this.makeKin()]);
+    this.showSpeed();
+  }
+  makeButtons() {
+    const { player } = this;
+    return el("div", "vg-group", {}, [
+      iconButton("start", "To the start (Home)", () => player.go(0)),
+      iconButton("back", "One event back (left arrow)", () => player.stepBy(-1)),
+      this.playButton,
+      iconButton("forward", "One event forward (right arrow)", () => player.stepBy(1)),
+      iconButton("end", "To the end (End)", () => player.go(player.tracks.n - 1)),
+      el("span", "vg-speed", {}, [iconButton("slower", "Slower (-)", () => this.setSpeed(-1)), this.rate, iconButton("faster", "Faster (+)", () => this.setSpeed(1))])
+    ]);
+  }
+  makeSlider() {
+    return el("div", "vg-slide", {}, [this.slider, this.strip]);
+  }
+  makeCount() {
+    return el("label", "vg-count", {}, [this.number, el("span", "vg-soft vg-tabular", { text: `of ${formatCount(this.player.tracks.n - 1)}` })]);
+  }
+  makeKin() {
+    const { player } = this;
+    const pair = (word, what, keys) => el("span", "vg-pair", { role: "group", "aria-label": `Same ${word}` }, [
+      iconButton("left", `Previous event of this ${word} (${keys[0]})`, () => player.goToKin(what, -1)),
+      el("span", "vg-pair-word", { text: word }),
+      iconButton("right", `Next event of this ${word} (${keys[1]})`, () => player.goToKin(what, 1))
+    ]);
+    const help = iconButton("help", "Keys (?)", () => player.help.toggle());
+    return el("div", "vg-group vg-kin", {}, [pair("kind", "kind", "pn"), pair("tensor", "tensor", "Tt"), pair("node", "node", ",."), help]);
+  }
+  /** @param {KeyboardEvent} event */
+  onNumber(event) {
+    if (event.key === "Enter") {
+      const wanted = Number(this.number.value.replace(/[\s\u2009,_]/g, ""));
+      if (Number.isFinite(wanted) && this.number.value.trim() !== "") this.player.go(Math.round(wanted));
+      else this.showStep(this.player.step);
+      this.player.root.focus();
+    } else if (event.key === "Escape") {
+      this.player.root.focus();
+    } else {
+      return;
+    }
+    event.stopPropagation();
+    event.preventDefault();
+  }
+  askNumber() {
+    this.number.focus();
+    this.number.select();
+  }
+  /** @param {number} step */
+  draw(step) {
+    if (document.activeElement !== this.number) this.showStep(step);
+    const value = String(step);
+    if (this.slider.value !== value) this.slider.value = value;
+    this.slider.style.setProperty("--vg-done", `${100 * step / Math.max(1, this.player.tracks.n - 1)}%`);
+  }
+  /** @param {number} step */
+  showStep(step) {
+    const text = String(step);
+    if (this.number.value !== text) this.number.value = text;
+  }
+  // ---- playing
+  toggle() {
+    if (this.playing) this.pause();
+    else this.play();
+  }
+  play() {
+    const { player } = this;
+    if (player.step >= player.tracks.n - 1) player.go(0, false);
+    this.last = performance.now();
+    this.due = 0;
+    setIcon(this.playButton, "pause", "Pause (space)");
+    const tick = (now) => {
+      this.due += (now - this.last) / 1e3 * SPEEDS[this.speed];
+      this.last = now;
+      const steps = Math.floor(this.due);
+      this.due -= steps;
+      if (steps > 0) player.go(player.step + steps, false);
+      if (player.step >= player.tracks.n - 1) this.pause();
+      else if (this.playing) this.playing = requestAnimationFrame(tick);
+    };
+    this.playing = requestAnimationFrame(tick);
+  }
+  pause() {
+    if (this.playing) cancelAnimationFrame(this.playing);
+    this.playing = 0;
+    setIcon(this.playButton, "play", "Play (space)");
+  }
+  /** @param {number} by */
+  setSpeed(by) {
+    this.speed = Math.max(0, Math.min(SPEEDS.length - 1, this.speed + by));
+    this.showSpeed();
+  }
+  showSpeed() {
+    setText(this.rate, `${SPEEDS[this.speed]}/s`);
+  }
+  /** Paints what kinds of events lie where. Called once the first picture stands, and when the theme changes. */
+  paintStrip() {
+    const { tracks, palette } = this.player;
+    const columns = 1e3;
+    this.strip.width = columns;
+    this.strip.height = STRIP2;
+    const c = this.strip.getContext("2d");
+    if (!c) return;
+    const groups = tracks.kinds.map((kind) => areaGroup(kind.area));
+    const counts = new Uint32Array(AREA_GROUPS.length);
+    for (let x = 0; x < columns; x++) {
+      counts.fill(0);
+      const to = Math.max(Math.floor((x + 1) * tracks.n / columns), Math.floor(x * tracks.n / columns) + 1);
+      for (let i = Math.floor(x * tracks.n / columns); i < to && i < tracks.n; i++) counts[groups[tracks.kind[i]]]++;
+      c.fillStyle = palette.areas[counts.indexOf(Math.max(...counts))];
+      c.fillRect(x, 0, 1, STRIP2);
+    }
+    this.strip.title = AREA_GROUPS.slice(1).join(", ");
+  }
+  stop() {
+    this.pause();
+  }
+};
+
+// player.js
+var PANES = ["tokens", "graph", "map", "timeline", "events", "tables"];
+var HISTORY = 200;
+var Player = class {
+  /** @param {Options} options */
+  constructor(options) {
+    this.options = options;
+    this.tracks = new Tracks(options.tracks);
+    if (!this.tracks.n) throw new Error("tracks: no events");
+    this.layout = options.layout && Array.isArray(options.layout.graphs) ? options.layout : { graphs: [] };
+    this.relations = new Relations(this.tracks);
+    this.step = this.clamp(options.step ?? 0);
+    this.selected = -1;
+    this.history = [];
+    this.root = el("div", "vg-player", {
+      tabindex: "0",
+      role: "application",
+      "aria-label": "vizggml player. Press question mark for the keys.",
+      "data-lm-suppress-shortcuts": "true"
+    });
+    this.root.append(el("style", "", { text: style_default }));
+    this.theme = watchTheme(this.root, options.theme ?? "auto", () => this.themeChanged());
+    options.host.replaceChildren(this.root);
+    const ui = getComputedStyle(this.root).fontFamily || "system-ui";
+    this.fonts = { ui, mono: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" };
+    this.tip = new Tip(this.root);
+    this.help = new Help(this);
+    this.transport = new Transport(this);
+    this.now = new Now(this);
+    this.dirty = /* @__PURE__ */ new Set();
+    this.frame = 0;
+    this.drawn = false;
+    this.expanded = "";
+    this.frames = /* @__PURE__ */ new Map();
+    this.unseen = /* @__PURE__ */ new Set();
+    this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { rootMargin: "80px" });
+    this.ready = false;
+    this.headDirty = true;
+    this.hashTimer = 0;
+    this.panes = makePanes(this, options.panes ?? null);
+    this.unlisten = listenKeys(this, options.hash ?? false);
+    this.onHash = () => this.readHash();
+    this.build();
+    this.ready = true;
+    this.readHash();
+    this.redrawAll();
+    this.later = setTimeout(() => this.transport.paintStrip(), 50);
+  }
+  get palette() {
+    return this.theme.palette;
+  }
+  build() {
+    const { root, options } = this;
+    const head = el("header", "vg-head", {}, [this.transport.element, this.now.element]);
+    const grid = el("div", "vg-panes");
+    for (const pane of this.panes) grid.append(this.makeFrame(pane));
+    root.append(head, grid, this.help.element);
+    root.dataset.vgPanes = this.panes.map((p) => p.name).join(" ");
+    root.classList.toggle("vg-fill", options.fill ?? options.hash ?? false);
+    root.classList.toggle("vg-single", this.panes.length === 1);
+    root.addEventListener("pointerdown", (event) => {
+      if (!/** @type {HTMLElement} */
+      event.target.closest("button, input, select, [tabindex]:not(.vg-player)")) root.focus({ preventScroll: true });
+    });
+    if (options.hash) globalThis.addEventListener("hashchange", this.onHash);
+  }
+  /** @param {Pane} pane */
+  makeFrame(pane) {
+    const expand = iconButton("expand", `Show ${pane.title} alone`, () => this.expand(pane));
+    expand.classList.add("vg-expand");
+    const frame = el("section", `vg-pane vg-pane-${pane.name}`, { "aria-label": pane.title }, [
+      el("header", "vg-pane-head", {}, [el("h2", "vg-title", { text: pane.title }), el("div", "vg-tools", {}, [...pane.tools, expand])]),
+      pane.body
+    ]);
+    this.frames.set(pane, frame);
+    this.watcher.observe(frame);
+    return frame;
+  }
+  /** The pane of that name, if it is shown. @param {string} name @returns {any} */
+  pane(name) {
+    return this.panes.find((pane) => pane.name === name);
+  }
+  /** Shows one pane alone, or all again. @param {Pane} pane */
+  expand(pane) {
+    this.expanded = this.expanded === pane.name ? "" : pane.name;
+    for (const [other, frame] of this.frames) {
+      frame.classList.toggle("vg-alone", other.name === this.expanded);
+      frame.hidden = this.expanded !== "" && other.name !== this.expanded;
+      const button = (
+        /** @type {HTMLElement} */
+        frame.querySelector(".vg-expand")
+      );
+      const alone = other.name === this.expanded;
+      setIcon(button, alone ? "shrink" : "expand", alone ? "Show all panes" : `Show ${other.title} alone`);
+    }
+    this.root.classList.toggle("vg-one", this.expanded !== "");
+    this.redrawAll();
+  }
+  // ---- moving
+  /** @param {number} step */
+  clamp(step) {
+    const whole2 = Math.round(Number(step)) || 0;
+    return Math.max(0, Math.min(this.tracks.n - 1, whole2));
+  }
+  /** To event `step`. @param {number} step @param {boolean} [remember] whether "back" returns here from there */
+  go(step, remember = true) {
+    const to = this.clamp(step);
+    if (to === this.step) return;
+    if (remember && Math.abs(to - this.step) > 1) {
+      this.history.push(this.step);
+      if (this.history.length > HISTORY) this.history.shift();
+    }
+    this.moveTo(to);
+    this.options.onStep?.(to);
+  }
+  /** @param {number} by */
+  stepBy(by) {
+    this.go(this.step + by, false);
+  }
+  /** @param {number} to */
+  moveTo(to) {
+    this.step = to;
+    this.redrawAll();
+    if (this.options.hash) this.writeHash();
+  }
+  goToCause() {
+    const cause = this.tracks.cause[this.step];
+    if (cause >= 0) this.go(cause);
+  }
+  goBack() {
+    const to = this.history.pop();
+    if (to === void 0) return;
+    this.moveTo(to);
+    this.options.onStep?.(to);
+  }
+  /** To the next event of the same kind, tensor or node. @param {"kind" | "tensor" | "node"} what @param {number} direction */
+  goToKin(what, direction) {
+    const { tracks, step } = this;
+    const kind = tracks.kind[step];
+    const node = tracks.node[step];
+    const tensor = this.selected >= 0 ? this.selected : tracks.tensorOf(step);
+    const same = (i) => what === "kind" ? tracks.kind[i] === kind : what === "node" ? tracks.node[i] === node : tracks.speaksOf(i, tensor);
+    if (what === "node" && node < 0) return;
+    if (what === "tensor" && tensor < 0) return;
+    const to = tracks.find(step, direction, same);
+    if (to >= 0) this.go(to);
+  }
+  /** To the first event of the next or previous node. @param {number} direction */
+  goToNode(direction) {
+    const { tracks } = this;
+    const node = tracks.node[this.step];
+    let to = tracks.find(this.step, direction, (i) => tracks.node[i] >= 0 && tracks.node[i] !== node);
+    if (to < 0) return;
+    if (direction < 0) {
+      const there = tracks.node[to];
+      while (to > 0 && tracks.node[to - 1] === there) to--;
+    }
+    this.go(to);
+  }
+  /** Marks a tensor in every pane; -1 for none. @param {number} tensor */
+  select(tensor) {
+    const t = Number.isInteger(tensor) && tensor >= 0 && tensor < this.tracks.nTensors ? tensor : -1;
+    if (t === this.selected) return;
+    this.selected = t;
+    this.options.onSelect?.(t);
+    this.redrawAll();
+    if (this.options.hash) this.writeHash();
+  }
+  escape() {
+    if (this.help.shown) this.help.toggle();
+    else if (this.expanded) this.expand(this.pane(this.expanded));
+    else this.select(-1);
+  }
+  readHash() {
+    if (!this.options.hash) return;
+    const said = new URLSearchParams(globalThis.location.hash.slice(1));
+    if (said.has("step")) this.step = this.clamp(Number(said.get("step")));
+    if (said.has("tensor")) this.selected = Math.min(this.tracks.nTensors - 1, Number(said.get("tensor")) | 0);
+    this.redrawAll();
+  }
+  writeHash() {
+    clearTimeout(this.hashTimer);
+    this.hashTimer = setTimeout(() => {
+      const tensor = this.selected >= 0 ? `&tensor=${this.selected}` : "";
+      globalThis.history.replaceState(null, "", `#step=${this.step}${tensor}`);
+    }, 150);
+  }
+  // ---- drawing: at once for the first change in a frame, once more at its end if more came
+  /** @param {Pane} pane */
+  redraw(pane) {
+    if (!this.ready) return;
+    this.dirty.add(pane);
+    this.schedule();
+  }
+  redrawAll() {
+    if (!this.ready) return;
+    for (const pane of this.panes) this.dirty.add(pane);
+    this.headDirty = true;
+    this.schedule();
+  }
+  schedule() {
+    if (!this.drawn) {
+      this.drawn = true;
+      this.paint();
+    }
+    if (!this.frame) {
+      this.frame = requestAnimationFrame(() => {
+        this.frame = 0;
+        this.drawn = false;
+        this.paint();
+        this.drawn = false;
+      });
+    }
+  }
+  paint() {
+    const { dirty, step } = this;
+    if (this.headDirty) {
+      this.headDirty = false;
+      this.transport.draw(step);
+      this.now.draw(step);
+    }
+    for (const pane of dirty) {
+      if (this.unseen.has(pane) || this.expanded && pane.name !== this.expanded) continue;
+      dirty.delete(pane);
+      pane.draw(step);
+    }
+  }
+  /** @param {IntersectionObserverEntry[]} entries */
+  onSight(entries) {
+    for (const entry of entries) {
+      const pane = [...this.frames].find(([, frame]) => frame === entry.target)?.[0];
+      if (!pane) continue;
+      if (entry.isIntersecting) this.unseen.delete(pane);
+      else this.unseen.add(pane);
+    }
+    this.schedule();
+  }
+  themeChanged() {
+    for (const pane of this.panes) pane.invalidate();
+    this.transport.paintStrip();
+    this.redrawAll();
+  }
+  destroy() {
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.later);
+    clearTimeout(this.hashTimer);
+    globalThis.removeEventListener("hashchange", this.onHash);
+    this.unlisten();
+    this.watcher.disconnect();
+    this.transport.stop();
+    this.now.stop();
+    this.theme.stop();
+    for (const pane of this.panes) pane.stop();
+    this.root.remove();
+  }
+};
+function makePanes(player, wanted) {
+  const tables = wanted ? wanted.filter((name) => TABLES.some((t) => t.name === name)) : [];
+  const names = wanted ? PANES.filter((name) => wanted.includes(name) || name === "tables" && tables.length > 0) : PANES;
+  const makers = {
+    tokens: () => new TokensPane(player),
+    graph: () => new GraphPane(player),
+    map: () => new MapPane(player),
+    timeline: () => new TimelinePane(player),
+    events: () => new EventsPane(player),
+    tables: () => new TablesPane(player, tables.length ? tables : null)
+  };
+  const shown = names.filter((name) => name !== "tokens" || wanted !== null || player.tracks.track("token").length > 0);
+  return shown.map((name) => makers[name]());
+}
+function create(options) {
+  try {
+    const player = new Player(options);
+    return {
+      step: () => player.step,
+      setStep: (i) => player.moveTo(player.clamp(i)),
+      select: (tensor) => player.select(tensor),
+      destroy: () => player.destroy()
+    };
+  } catch (error) {
+    const text = `This trace cannot be shown: ${error instanceof Error ? error.message : error}`;
+    options.host.replaceChildren(el("div", "vg-broken", { role: "alert", text }));
+    return { step: () => 0, setStep: () => {
+    }, select: () => {
+    }, destroy: () => options.host.replaceChildren() };
+  }
+}
+export {
+  Player,
+  Tracks,
+  create,
+  sentence
+};

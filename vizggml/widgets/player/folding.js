@@ -1,0 +1,190 @@
+// Where sections stand when some layers are folded: runs of closed sections become one card, the rest keep their shape.
+
+const GAP = 36;
+const GUTTER = 56;
+const MARGIN = 20;
+export const HEADER = 26;
+const CARD = { w: 250, h: 84 };
+
+/**
+ * @typedef {{id: number, label: string, layer: number, x: number, y: number, w: number, h: number, nodes: number[]}} Section
+ * @typedef {{graph: number, width: number, height: number, sections: Section[],
+ *   nodes: {tensor: number[], section: number[], x: number[], y: number[], w: number[], h: number[]},
+ *   edges: {src: number[], dst: number[], points: number[][]}, folds: {sections: number[], label: string}[]}} GraphJson
+ * @typedef {{sections: number[], card: boolean, foldable: boolean, label: string, x: number, y: number, w: number, h: number,
+ *   column: number}} Item a card, or one open section
+ */
+
+export class Folding {
+  /** @param {GraphJson} graph */
+  constructor(graph) {
+    this.graph = graph;
+    /** @type {Map<number, number>} */
+    this.indexOf = new Map(graph.sections.map((s, i) => [s.id, i]));
+    const n = graph.sections.length;
+    this.fold = new Int32Array(n).fill(-1);
+    graph.folds.forEach((fold, f) => {
+      for (const id of fold.sections) this.fold[this.indexOf.get(id) ?? -1] = f;
+    });
+    /** Rows of each section. @type {number[][]} */
+    this.rows = Array.from({ length: n }, () => []);
+    this.sectionOf = Int32Array.from(graph.nodes.section, (id) => this.indexOf.get(id) ?? 0);
+    this.sectionOf.forEach((s, row) => this.rows[s].push(row));
+    this.rowOf = rowsByTensor(graph, this.rows, this.indexOf);
+    this.open = new Uint8Array(n);
+    this.dx = new Float64Array(n);
+    this.dy = new Float64Array(n);
+    this.itemOf = new Int32Array(n);
+    /** @type {Item[]} */
+    this.items = [];
+    this.width = 0;
+    this.height = 0;
+    this.arrange(1.5);
+  }
+
+  /** @param {number} s an index into the sections */
+  foldable(s) {
+    return this.fold[s] >= 0;
+  }
+
+  get closed() {
+    return this.fold.some((f, s) => f >= 0 && !this.open[s]);
+  }
+
+  /** Whether row `row` is drawn as a box of its own. @param {number} row */
+  shown(row) {
+    const s = this.sectionOf[row];
+    return !this.foldable(s) || this.open[s] === 1;
+  }
+
+  /** @param {number} row */
+  x(row) {
+    return this.graph.nodes.x[row] + this.dx[this.sectionOf[row]];
+  }
+
+  /** @param {number} row */
+  y(row) {
+    return this.graph.nodes.y[row] + this.dy[this.sectionOf[row]];
+  }
+
+  /** Opens or closes sections. @param {number[]} sections @param {boolean} open @param {number} aspect */
+  set(sections, open, aspect) {
+    for (const s of sections) if (this.foldable(s)) this.open[s] = open ? 1 : 0;
+    this.arrange(aspect);
+  }
+
+  /** Puts cards and open sections one under the other, in as many columns as fill a pane of that aspect best.
+   * @param {number} aspect width over height */
+  arrange(aspect) {
+    const items = this.makeItems();
+    let best = 0;
+    let bestScale = -1;
+    for (let columns = 1; columns <= Math.min(items.length, 24); columns++) {
+      const { width, height } = place(items, columns);
+      const scale = Math.min(aspect / width, 1 / height);
+      if (scale > bestScale * 1.02) [best, bestScale] = [columns, scale];
+    }
+    const { width, height } = place(items, best);
+    Object.assign(this, { items, width, height });
+    items.forEach((item, k) => {
+      for (const s of item.sections) {
+        this.itemOf[s] = k;
+        const section = this.graph.sections[s];
+        this.dx[s] = item.x - section.x;
+        this.dy[s] = item.y - section.y;
+      }
+    });
+  }
+
+  /** @returns {Item[]} */
+  makeItems() {
+    const { sections, folds } = this.graph;
+    /** @type {Item[]} */
+    const items = [];
+    let run = -1;
+    sections.forEach((section, s) => {
+      const fold = this.fold[s];
+      const last = items[items.length - 1];
+      const base = { x: 0, y: 0, column: 0 };
+      if (fold < 0 || this.open[s]) {
+        items.push({ ...base, sections: [s], card: false, foldable: fold >= 0, label: section.label, w: section.w, h: section.h });
+        run = -1;
+      } else if (fold === run) {
+        last.sections.push(s);
+      } else {
+        items.push({ ...base, sections: [s], card: true, foldable: true, label: "", w: CARD.w, h: CARD.h });
+        run = fold;
+      }
+    });
+    for (const item of items) {
+      if (!item.card) continue;
+      const n = item.sections.length;
+      const fold = folds[this.fold[item.sections[0]]];
+      const word = fold.label.replace(/\s*[x×]\s*\d+$/, "") || "block";
+      item.label = n === 1 ? sections[item.sections[0]].label : `${word} × ${n}`;
+    }
+    return items;
+  }
+
+  /** A line from a box, or the card it is folded into, to another; null inside one card. @param {number} edge */
+  crossing(edge) {
+    const { src, dst } = this.graph.edges;
+    const from = this.anchor(src[edge]);
+    const to = this.anchor(dst[edge]);
+    if (from.item === to.item && from.card) return null;
+    return { key: `${from.key}>${to.key}`, from, to };
+  }
+
+  /** @param {number} row */
+  anchor(row) {
+    const item = this.items[this.itemOf[this.sectionOf[row]]];
+    if (item.card) {
+      const at = { x: item.x + item.w / 2, y: item.y + item.h / 2, w: item.w, h: item.h };
+      return { ...at, item, card: true, key: `c${item.sections[0]}` };
+    }
+    const { w, h } = this.graph.nodes;
+    return { x: this.x(row), y: this.y(row), w: w[row], h: h[row], item, card: false, key: `r${row}` };
+  }
+}
+
+/** @param {Item[]} items @param {number} columns */
+function place(items, columns) {
+  const total = items.reduce((sum, item) => sum + item.h + GAP, 0);
+  let column = 0;
+  let filled = 0;
+  for (const item of items) {
+    if (filled > 0 && column + 1 < columns && filled + (item.h + GAP) / 2 > (total * (column + 1)) / columns) column++;
+    item.column = column;
+    filled += item.h + GAP;
+  }
+  let x = MARGIN;
+  let height = 0;
+  for (let c = 0; c <= column; c++) {
+    const members = items.filter((item) => item.column === c);
+    const wide = members.reduce((w, item) => Math.max(w, item.w), 0);
+    let y = MARGIN;
+    for (const item of members) {
+      item.x = x + (wide - item.w) / 2;
+      item.y = y;
+      y += item.h + GAP;
+    }
+    height = Math.max(height, y - GAP + MARGIN);
+    x += wide + GUTTER;
+  }
+  return { width: x - GUTTER + MARGIN, height };
+}
+
+/** The row that stands for each tensor: where it is computed, else its first copy.
+ * @param {GraphJson} graph @param {number[][]} rows @param {Map<number, number>} indexOf */
+function rowsByTensor(graph, rows, indexOf) {
+  /** @type {Map<number, number>} */
+  const rowOf = new Map();
+  for (const section of graph.sections) {
+    const own = new Set(section.nodes);
+    for (const row of rows[indexOf.get(section.id) ?? 0]) {
+      const t = graph.nodes.tensor[row];
+      if (own.has(t) || !rowOf.has(t)) rowOf.set(t, row);
+    }
+  }
+  return rowOf;
+}

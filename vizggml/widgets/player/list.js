@@ -1,0 +1,120 @@
+// A long list of which only the rows in sight exist: a pool of elements over a native scroller.
+
+import { el } from "./dom.js";
+
+const TALLEST = 12e6;
+
+export class VirtualList {
+  /**
+   * @param {{label: string, rowHeight: number, makeRow: () => HTMLElement, fillRow: (row: HTMLElement, index: number) => void,
+   *   choose?: (index: number) => void, className?: string}} options
+   */
+  constructor({ label, rowHeight, makeRow, fillRow, choose, className = "" }) {
+    this.rowHeight = rowHeight;
+    this.makeRow = makeRow;
+    this.fillRow = fillRow;
+    this.length = 0;
+    this.current = -1;
+    this.scrolled = 0;
+    this.height = 0;
+    this.scale = 1;
+    /** @type {{element: HTMLElement, index: number}[]} */
+    this.pool = [];
+    this.holder = el("div", "vg-list-rows");
+    this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label, tabindex: "0" }, [this.holder]);
+    this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
+    if (choose) this.holder.addEventListener("click", (event) => this.onClick(event, choose));
+    this.observer = new ResizeObserver((entries) => {
+      this.height = Math.floor(entries[entries.length - 1].contentRect.height);
+      if (this.current >= 0) this.show(this.current);
+      this.render(true);
+    });
+    this.observer.observe(this.element);
+  }
+
+  /** @param {MouseEvent} event @param {(index: number) => void} choose */
+  onClick(event, choose) {
+    const row = /** @type {HTMLElement} */ (event.target).closest(".vg-row");
+    const slot = this.pool.find((s) => s.element === row);
+    if (slot && slot.index >= 0) choose(slot.index);
+  }
+
+  onScroll() {
+    this.scrolled = this.element.scrollTop;
+    this.render(false);
+  }
+
+  /** The list has `length` rows now; all that is in sight is filled again. @param {number} length */
+  setLength(length) {
+    this.length = length;
+    const full = length * this.rowHeight;
+    this.scale = full > TALLEST ? full / TALLEST : 1;
+    this.holder.style.height = `${Math.min(full, TALLEST)}px`;
+    this.render(true);
+  }
+
+  /** Marks row `index` (-1: none) and scrolls only if it is out of sight. @param {number} index */
+  setCurrent(index) {
+    this.current = index;
+    const moved = index >= 0 && this.show(index);
+    this.render(false, moved);
+  }
+
+  /** @param {number} index @returns {boolean} whether the list scrolled */
+  show(index) {
+    const top = (index * this.rowHeight) / this.scale;
+    const margin = this.rowHeight;
+    if (this.height <= 0) return false;
+    if (top >= this.scrolled && top + margin <= this.scrolled + this.height) return false;
+    const most = Math.max(0, Math.min(this.length * this.rowHeight, TALLEST) - this.height);
+    this.scrolled = Math.round(Math.min(most, Math.max(0, top - this.height * 0.4)));
+    this.element.scrollTop = this.scrolled;
+    return true;
+  }
+
+  /** @param {boolean} refill whether rows that stay are filled again */
+  render(refill, _moved = false) {
+    const { rowHeight, pool } = this;
+    if (this.height <= 0) return;
+    const wanted = Math.ceil(this.height / rowHeight) + 1;
+    while (pool.length < wanted) this.addSlot();
+    const first = Math.floor((this.scrolled * this.scale) / rowHeight);
+    const shift = this.scale > 1 ? this.scrolled - first * rowHeight : 0;
+    for (let k = 0; k < pool.length; k++) {
+      const index = first + k;
+      const slot = pool[index % pool.length];
+      const shown = k < wanted && index < this.length;
+      if (slot.index !== (shown ? index : -1) || refill || this.scale > 1) this.fillSlot(slot, shown ? index : -1, shift);
+      const marked = shown && index === this.current;
+      if (slot.element.classList.contains("vg-now") !== marked) {
+        slot.element.classList.toggle("vg-now", marked);
+        slot.element.setAttribute("aria-selected", String(marked));
+      }
+    }
+  }
+
+  addSlot() {
+    const element = this.makeRow();
+    element.classList.add("vg-row");
+    element.setAttribute("role", "option");
+    element.style.height = `${this.rowHeight}px`;
+    this.pool.push({ element, index: -1 });
+    this.holder.append(element);
+    for (const slot of this.pool) slot.index = -2;
+  }
+
+  /** @param {{element: HTMLElement, index: number}} slot @param {number} index @param {number} shift */
+  fillSlot(slot, index, shift) {
+    slot.index = index;
+    slot.element.hidden = index < 0;
+    if (index < 0) return;
+    slot.element.style.transform = `translateY(${index * this.rowHeight + shift}px)`;
+    slot.element.setAttribute("aria-posinset", String(index + 1));
+    slot.element.setAttribute("aria-setsize", String(this.length));
+    this.fillRow(slot.element, index);
+  }
+
+  stop() {
+    this.observer.disconnect();
+  }
+}

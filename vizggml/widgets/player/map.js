@@ -1,0 +1,417 @@
+// The memory map: every chunk as a bar to scale at this step, and what the allocator does with it just now.
+
+import { Surface, el, shorten } from "./dom.js";
+import { formatBytes, visible } from "./sentence.js";
+import { familyOf } from "./theme.js";
+
+/** @typedef {import("./player.js").Player} Player */
+/** @typedef {{kind: "chunk" | "buffer", id: number, allocator: number, chunk: number, extent: number, label: string, usage: string}} Lane */
+/** @typedef {{lane: number, x: number, w: number, y: number, h: number, owner: number, offset: number, size: number, endless: boolean}} Block */
+
+const LEFT = 12;
+const RIGHT = 12;
+const MARK = 18;
+const AXIS = 16;
+const HEAD = 18;
+const GAP = 10;
+const CHUNK_BAR = 40;
+const BUFFER_BAR = 14;
+const TAKEN = new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
+const GIVEN = new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
+
+export class MapPane {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "map";
+    this.title = "Memory map";
+    this.lanes = readLanes(player.tracks);
+    /** Whether there is but one allocator. */
+    this.alone = new Set(this.lanes.filter((l) => l.kind === "chunk").map((l) => l.allocator)).size < 2;
+    this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => player.redraw(this));
+    this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
+    this.note.hidden = this.lanes.length > 0;
+    this.body = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
+    this.surface.box.style.minHeight = `${this.lanes.length ? this.heightOf(CHUNK_BAR) : 60}px`;
+    this.tools = [el("span", "vg-hint", { text: "bytes, to scale" })];
+    /** @type {Block[]} */
+    this.blocks = [];
+    this.from = 0;
+    this.to = 1;
+    this.listen();
+  }
+
+  invalidate() {}
+
+  /** @param {number} chunkBar */
+  heightOf(chunkBar) {
+    return this.lanes.reduce((sum, lane) => sum + HEAD + GAP + (lane.kind === "chunk" ? MARK + chunkBar + AXIS : BUFFER_BAR), 4);
+  }
+
+  chunkBar() {
+    const chunks = this.lanes.filter((lane) => lane.kind === "chunk").length || 1;
+    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / chunks;
+    return CHUNK_BAR + Math.max(0, Math.min(80, spare));
+  }
+
+  /** @param {number} step */
+  draw(step) {
+    const { surface } = this;
+    if (surface.width < 2 || !this.lanes.length) return;
+    const { palette } = this.player;
+    const c = surface.begin();
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, surface.width, surface.height);
+    this.blocks = [];
+    const bar = this.chunkBar();
+    let y = 2;
+    this.lanes.forEach((lane, k) => {
+      if (lane.kind === "chunk") {
+        this.drawChunk(c, step, lane, k, y, bar);
+        y += HEAD + MARK + bar + AXIS + GAP;
+      } else {
+        this.drawBuffer(c, step, lane, k, y);
+        y += HEAD + BUFFER_BAR + GAP;
+      }
+    });
+  }
+
+  /** The bytes that a chunk's bar stands for: what the plan of this step comes to, so the scale holds while the plan does.
+   * @param {Lane} lane @param {number} step */
+  extentOf(lane, step) {
+    const chunk = this.player.relations.planAt(step)?.chunks.find((k) => k.chunk === lane.chunk);
+    const now = this.chunkSize(lane, step);
+    return Math.max(chunk && this.alone ? chunk.size : lane.extent, now, 1);
+  }
+
+  /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
+  x(offset, extent) {
+    const wide = this.surface.width - LEFT - RIGHT;
+    return LEFT + ((offset / extent - this.from) / (this.to - this.from)) * wide;
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {string} left @param {string} right @param {number} y */
+  head(c, left, right, y) {
+    const { palette, fonts } = this.player;
+    c.textBaseline = "middle";
+    c.font = `12px ${fonts.ui}`;
+    c.fillStyle = palette.ink;
+    c.fillText(left, LEFT, y + HEAD / 2);
+    c.fillStyle = palette.soft;
+    c.textAlign = "right";
+    c.fillText(right, this.surface.width - RIGHT, y + HEAD / 2);
+    c.textAlign = "left";
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} k @param {number} y @param {number} bar */
+  drawChunk(c, step, whole, k, y, bar) {
+    const { tracks, palette } = this.player;
+    const lane = { ...whole, extent: this.extentOf(whole, step) };
+    const track = tracks.track("block");
+    const [allocator, chunk, offset, size, owner] = ["allocator", "chunk", "offset", "size", "owner"].map((n) => track.col(n));
+    const top = y + HEAD + MARK;
+    const now = this.chunkSize(lane, step);
+    let used = 0;
+    c.save();
+    c.beginPath();
+    c.rect(LEFT, y + HEAD, this.surface.width - LEFT - RIGHT, MARK + bar + AXIS);
+    c.clip();
+    c.fillStyle = palette.panel;
+    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, bar);
+    /** @type {Block[]} */
+    const owned = [];
+    track.each(step, (row) => {
+      if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
+      const endless = size[row] < 0 || offset[row] + size[row] > lane.extent * 1.5;
+      const end = endless ? lane.extent : offset[row] + size[row];
+      const x = this.x(offset[row], lane.extent);
+      const w = Math.max(1, this.x(end, lane.extent) - x);
+      const block = { lane: k, x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
+      this.blocks.push(block);
+      if (owner[row] >= 0) {
+        used += size[row];
+        owned.push(block);
+      } else if (!endless) {
+        this.drawFree(c, block);
+      }
+    });
+    for (const block of owned) this.drawOwned(c, block);
+    this.drawExtent(c, lane, now, top, bar);
+    this.drawAction(c, step, lane, top, bar);
+    this.drawAxis(c, lane, top + bar);
+    c.restore();
+    this.head(c, `${this.alone ? "" : `allocator ${lane.allocator}, `}chunk ${lane.chunk}`, `${formatBytes(used)} held of ${formatBytes(now)}`, y);
+  }
+
+  /** @param {Lane} lane @param {number} step */
+  chunkSize(lane, step) {
+    const track = this.player.tracks.track("chunk");
+    const [allocator, chunk, size] = ["allocator", "chunk", "size"].map((n) => track.col(n));
+    let now = 0;
+    track.each(step, (row) => {
+      if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
+    });
+    return now;
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {Block} block */
+  drawFree(c, { x, w, y, h }) {
+    const { palette } = this.player;
+    c.fillStyle = palette.free;
+    c.fillRect(x, y, w, h);
+    c.strokeStyle = palette.edge;
+    c.lineWidth = 1;
+    c.setLineDash([2, 3]);
+    if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    c.setLineDash([]);
+    if (w < 34) return;
+    c.fillStyle = palette.faint;
+    c.font = `11px ${this.player.fonts.ui}`;
+    c.textBaseline = "middle";
+    c.fillText("free", x + 6, y + h / 2);
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {Block} block */
+  drawOwned(c, { x, w, y, h, owner, size }) {
+    const { palette, tracks, fonts, selected, relations } = this.player;
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
+    c.fillRect(x, y, Math.max(1, w - 1), h);
+    if (selected >= 0 && relations.root(selected) === owner) {
+      c.strokeStyle = palette.ink;
+      c.lineWidth = 2;
+      c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
+    }
+    const room = Math.floor((w - 12) / 6.1);
+    if (room < 3) return;
+    c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
+    c.textBaseline = "middle";
+    c.font = `10.5px ${fonts.mono}`;
+    const two = h >= 34;
+    c.fillText(shorten(visible(tracks.name(owner)), room), x + 6, y + h / 2 - (two ? 7 : 0));
+    c.font = `10.5px ${fonts.ui}`;
+    if (two) c.fillText(shorten(formatBytes(size), room), x + 6, y + h / 2 + 8);
+  }
+
+  /** The chunk's size so far: what lies beyond is not asked for yet.
+   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
+  drawExtent(c, lane, now, top, bar) {
+    const { palette } = this.player;
+    const x = Math.round(this.x(now, lane.extent)) - 0.5;
+    c.strokeStyle = palette.soft;
+    c.lineWidth = 1;
+    c.beginPath();
+    c.moveTo(x, top - 3);
+    c.lineTo(x, top + bar + 3);
+    c.stroke();
+    c.strokeStyle = palette.line;
+    c.strokeRect(LEFT + 0.5, top + 0.5, this.surface.width - LEFT - RIGHT - 1, bar - 1);
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
+  drawAxis(c, lane, y) {
+    const { palette, fonts } = this.player;
+    c.fillStyle = palette.faint;
+    c.font = `10.5px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    const span = this.to - this.from;
+    for (let k = 0; k <= 4; k++) {
+      const offset = lane.extent * (this.from + (span * k) / 4);
+      const x = this.x(offset, lane.extent);
+      c.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
+      c.fillText(formatBytes(Math.round(offset)), x, y + AXIS / 2 + 1);
+    }
+    c.textAlign = "left";
+  }
+
+  /** What the event of this step does to a block: looked at, taken, split, joined, given back.
+   * @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} top @param {number} bar */
+  drawAction(c, step, lane, top, bar) {
+    const { tracks } = this.player;
+    const kind = tracks.kindOf(step).name;
+    const field = (/** @type {string} */ name) => tracks.field(step, name);
+    const allocator = field("allocator");
+    if (field("chunk") !== lane.chunk || (allocator !== undefined && allocator !== lane.allocator)) return;
+    const offset = field("offset");
+    if (offset === undefined) return;
+    const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);
+    const mark = (/** @type {number} */ from, /** @type {number} */ bytes, /** @type {string} */ label, /** @type {boolean} */ dashed) =>
+      this.mark(c, lane, from, bytes, label, dashed, top, bar);
+    if (kind === "BlockConsidered") mark(offset, size, String(field("verdict")), true);
+    else if (kind === "BlockSplit") {
+      mark(offset - field("taken"), field("taken"), "split here", false);
+      this.cut(c, lane, offset, top, bar);
+    } else if (kind === "BlockMerged") {
+      mark(offset, size, `merged with ${field("side")}`, true);
+      mark(field("freed_offset"), field("freed_size"), "", false);
+    } else if (kind === "BlockRemoved") mark(offset, size, "used up: exact fit", false);
+    else if (TAKEN.has(kind)) mark(offset, size, kind === "BlockChosen" ? String(field("rule")) : kind === "ParentReused" ? "in place" : "assigned", false);
+    else if (GIVEN.has(kind)) mark(offset, size, kind === "BlockInserted" ? "a free block of its own" : "freed", true);
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} bytes @param {string} label
+   * @param {boolean} dashed @param {number} top @param {number} bar */
+  mark(c, lane, offset, bytes, label, dashed, top, bar) {
+    const { palette, fonts } = this.player;
+    const x = this.x(offset, lane.extent);
+    const w = Math.max(3, this.x(offset + bytes, lane.extent) - x);
+    c.strokeStyle = palette.accent;
+    c.fillStyle = palette.accent;
+    c.lineWidth = 2;
+    c.setLineDash(dashed ? [4, 3] : []);
+    c.strokeRect(x, top - 1, w, bar + 2);
+    c.setLineDash([]);
+    c.fillRect(x - 1, top - 5, w + 2, 3);
+    if (!label) return;
+    c.font = `600 11px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    const wide = c.measureText(label).width;
+    c.fillText(label, Math.min(Math.max(LEFT, x), this.surface.width - RIGHT - wide), top - MARK / 2 - 2);
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} top @param {number} bar */
+  cut(c, lane, offset, top, bar) {
+    const x = this.x(offset, lane.extent);
+    c.beginPath();
+    c.moveTo(x, top - 6);
+    c.lineTo(x, top + bar + 6);
+    c.stroke();
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} k @param {number} y */
+  drawBuffer(c, step, lane, k, y) {
+    const { tracks, palette } = this.player;
+    const track = tracks.track("place");
+    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
+    const top = y + HEAD;
+    let held = 0;
+    c.fillStyle = palette.panel;
+    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, BUFFER_BAR);
+    const wide = this.surface.width - LEFT - RIGHT;
+    const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
+    /** @type {Block[]} */
+    const marked = [];
+    track.each(step, (row) => {
+      if (buffer[row] !== lane.id) return;
+      held++;
+      const x = LEFT + (offset[row] / lane.extent) * wide;
+      const w = Math.max(0.5, (size[row] / lane.extent) * wide);
+      const owner = tensor[row];
+      const block = { lane: k, x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
+      this.blocks.push(block);
+      c.fillStyle = palette.families[held % 2 ? 6 : 5];
+      c.fillRect(x, top, w, BUFFER_BAR);
+      if (owner === chosen || owner === current) marked.push(block);
+    });
+    for (const { x, w, owner } of marked) {
+      c.fillStyle = owner === chosen ? palette.ink : palette.accent;
+      c.fillRect(x - 1, top - 2, Math.max(3, w), BUFFER_BAR + 4);
+    }
+    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${held} tensors in ${formatBytes(lane.extent)}`, y);
+  }
+
+  listen() {
+    const { box } = this.surface;
+    box.addEventListener("pointermove", (event) => this.hover(event));
+    box.addEventListener("pointerleave", () => this.player.tip.hide());
+    box.addEventListener("click", (event) => this.player.select(this.hit(event.offsetX, event.offsetY)?.owner ?? -1));
+    box.addEventListener("dblclick", () => this.zoomTo(0, 1));
+    box.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        const at = this.from + ((event.offsetX - LEFT) / (this.surface.width - LEFT - RIGHT)) * (this.to - this.from);
+        const f = Math.exp(event.deltaY * 0.01);
+        this.zoomTo(at - (at - this.from) * f, at + (this.to - at) * f);
+      },
+      { passive: false },
+    );
+  }
+
+  /** @param {number} from @param {number} to */
+  zoomTo(from, to) {
+    this.from = Math.max(0, from);
+    this.to = Math.min(1, Math.max(to, this.from + 1e-6));
+    this.player.redraw(this);
+  }
+
+  /** @param {number} x @param {number} y @returns {Block | undefined} */
+  hit(x, y) {
+    const near = this.blocks.filter((b) => y >= b.y && y <= b.y + b.h && x >= b.x - 2 && x <= b.x + b.w + 2);
+    return near.find((b) => x >= b.x && x <= b.x + b.w && b.owner >= 0) ?? near.find((b) => b.owner >= 0) ?? near[0];
+  }
+
+  /** @param {PointerEvent} event */
+  hover(event) {
+    const block = this.hit(event.offsetX, event.offsetY);
+    if (!block) return this.player.tip.hide();
+    const { tip, tracks, step } = this.player;
+    const where = /** @type {[string, string][]} */ ([
+      ["offset", String(block.offset)],
+      ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)],
+    ]);
+    if (block.owner < 0) return tip.show(this.surface.box, event.offsetX, event.offsetY, "free block", where);
+    const head = visible(tracks.name(block.owner));
+    tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
+  }
+
+  stop() {
+    this.surface.stop();
+  }
+}
+
+/** When a tensor lives, who freed it, whose memory it took and who took its. @param {Player} player @param {number} t
+ * @param {number} step @returns {[string, string][]} */
+export function lifeOf(player, t, step) {
+  const { tracks, relations } = player;
+  const row = relations.lifeRow(t, step);
+  if (row < 0) return [];
+  const life = tracks.track("life");
+  const cell = (/** @type {string} */ name) => life.col(name)[row];
+  /** @type {[string, string][]} */
+  const pairs = [["lives", `position ${cell("first")} to ${cell("last")} in the execution order`]];
+  pairs.push(["freed by", cell("freed_by") >= 0 ? visible(tracks.name(cell("freed_by"))) : "nobody: kept"]);
+  if (cell("reuses") >= 0) pairs.push(["reuses", visible(tracks.name(cell("reuses")))]);
+  const plan = relations.planAt(step);
+  const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
+  if (heir !== null && heir !== undefined) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
+  return pairs;
+}
+
+/** Every chunk and buffer of the trace with the most that it ever holds, so that no bar moves from step to step.
+ * @param {import("./tracks.js").Tracks} tracks @returns {Lane[]} */
+function readLanes(tracks) {
+  /** @type {Map<string, Lane>} */
+  const lanes = new Map();
+  for (const name of ["chunk", "block"]) {
+    const track = tracks.track(name);
+    const [allocator, chunk, size, offset] = ["allocator", "chunk", "size", "offset"].map((n) => track.col(n));
+    for (let r = 0; r < track.length; r++) {
+      const key = `${allocator[r]},${chunk[r]}`;
+      let lane = lanes.get(key);
+      if (!lane) {
+        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
+        lanes.set(key, lane);
+      }
+      if (name === "block" && track.col("owner")[r] < 0) continue;
+      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
+    }
+  }
+  const chunks = [...lanes.values()].sort((p, q) => p.allocator - q.allocator || p.chunk - q.chunk);
+  return [...chunks, ...readBuffers(tracks)];
+}
+
+/** @param {import("./tracks.js").Tracks} tracks @returns {Lane[]} */
+function readBuffers(tracks) {
+  const track = tracks.track("buffer");
+  /** @type {Map<number, Lane>} */
+  const lanes = new Map();
+  for (let r = 0; r < track.length; r++) {
+    const id = track.col("buffer")[r];
+    const usage = track.str("usage", r);
+    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
+    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
+  }
+  const placed = new Set(tracks.track("place").col("buffer"));
+  return [...lanes.values()].filter((lane) => placed.has(lane.id));
+}

@@ -1,0 +1,353 @@
+// The player: linked panes over one trace. `create` is the whole of its interface.
+
+import { el, iconButton, setIcon } from "./dom.js";
+import { EventsPane } from "./events.js";
+import { GraphPane } from "./graph.js";
+import { Help, listenKeys } from "./keys.js";
+import { MapPane } from "./map.js";
+import { Now } from "./now.js";
+import { Relations } from "./relations.js";
+import css from "./style.css";
+import { TABLES, TablesPane } from "./tables.js";
+import { watchTheme } from "./theme.js";
+import { TimelinePane } from "./timeline.js";
+import { Tip } from "./tip.js";
+import { TokensPane } from "./tokens.js";
+import { Tracks } from "./tracks.js";
+import { Transport } from "./transport.js";
+
+export { sentence } from "./sentence.js";
+export { Tracks } from "./tracks.js";
+
+/**
+ * @typedef {{name: string, title: string, body: HTMLElement, tools: HTMLElement[], draw: (step: number) => void,
+ *   invalidate: () => void, stop: () => void}} Pane
+ * @typedef {{tracks: ArrayBuffer | ArrayBufferView, layout: any, host: HTMLElement, panes?: string[] | null, step?: number,
+ *   theme?: string, hash?: boolean, fill?: boolean, onStep?: (step: number) => void, onSelect?: (tensor: number) => void}} Options
+ */
+
+const PANES = ["tokens", "graph", "map", "timeline", "events", "tables"];
+const HISTORY = 200;
+
+export class Player {
+  /** @param {Options} options */
+  constructor(options) {
+    this.options = options;
+    this.tracks = new Tracks(options.tracks);
+    if (!this.tracks.n) throw new Error("tracks: no events");
+    this.layout = options.layout && Array.isArray(options.layout.graphs) ? options.layout : { graphs: [] };
+    this.relations = new Relations(this.tracks);
+    this.step = this.clamp(options.step ?? 0);
+    this.selected = -1;
+    /** @type {number[]} */
+    this.history = [];
+    this.root = el("div", "vg-player", {
+      tabindex: "0",
+      role: "application",
+      "aria-label": "vizggml player. Press question mark for the keys.",
+      "data-lm-suppress-shortcuts": "true",
+    });
+    this.root.append(el("style", "", { text: css }));
+    this.theme = watchTheme(this.root, options.theme ?? "auto", () => this.themeChanged());
+    options.host.replaceChildren(this.root);
+    const ui = getComputedStyle(this.root).fontFamily || "system-ui";
+    this.fonts = { ui, mono: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" };
+    this.tip = new Tip(this.root);
+    this.help = new Help(this);
+    this.transport = new Transport(this);
+    this.now = new Now(this);
+    /** @type {Set<Pane>} */
+    this.dirty = new Set();
+    this.frame = 0;
+    this.drawn = false;
+    this.expanded = "";
+    /** @type {Map<Pane, HTMLElement>} */
+    this.frames = new Map();
+    /** @type {Set<Pane>} */
+    this.unseen = new Set();
+    this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { rootMargin: "80px" });
+    this.ready = false;
+    this.headDirty = true;
+    this.hashTimer = 0;
+    this.panes = makePanes(this, options.panes ?? null);
+    this.unlisten = listenKeys(this, options.hash ?? false);
+    this.onHash = () => this.readHash();
+    this.build();
+    this.ready = true;
+    this.readHash();
+    this.redrawAll();
+    this.later = setTimeout(() => this.transport.paintStrip(), 50);
+  }
+
+  get palette() {
+    return this.theme.palette;
+  }
+
+  build() {
+    const { root, options } = this;
+    const head = el("header", "vg-head", {}, [this.transport.element, this.now.element]);
+    const grid = el("div", "vg-panes");
+    for (const pane of this.panes) grid.append(this.makeFrame(pane));
+    root.append(head, grid, this.help.element);
+    root.dataset.vgPanes = this.panes.map((p) => p.name).join(" ");
+    root.classList.toggle("vg-fill", options.fill ?? options.hash ?? false);
+    root.classList.toggle("vg-single", this.panes.length === 1);
+    root.addEventListener("pointerdown", (event) => {
+      if (!(/** @type {HTMLElement} */ (event.target).closest("button, input, select, [tabindex]:not(.vg-player)"))) root.focus({ preventScroll: true });
+    });
+    if (options.hash) globalThis.addEventListener("hashchange", this.onHash);
+  }
+
+  /** @param {Pane} pane */
+  makeFrame(pane) {
+    const expand = iconButton("expand", `Show ${pane.title} alone`, () => this.expand(pane));
+    expand.classList.add("vg-expand");
+    const frame = el("section", `vg-pane vg-pane-${pane.name}`, { "aria-label": pane.title }, [
+      el("header", "vg-pane-head", {}, [el("h2", "vg-title", { text: pane.title }), el("div", "vg-tools", {}, [...pane.tools, expand])]),
+      pane.body,
+    ]);
+    this.frames.set(pane, frame);
+    this.watcher.observe(frame);
+    return frame;
+  }
+
+  /** The pane of that name, if it is shown. @param {string} name @returns {any} */
+  pane(name) {
+    return this.panes.find((pane) => pane.name === name);
+  }
+
+  /** Shows one pane alone, or all again. @param {Pane} pane */
+  expand(pane) {
+    this.expanded = this.expanded === pane.name ? "" : pane.name;
+    for (const [other, frame] of this.frames) {
+      frame.classList.toggle("vg-alone", other.name === this.expanded);
+      frame.hidden = this.expanded !== "" && other.name !== this.expanded;
+      const button = /** @type {HTMLElement} */ (frame.querySelector(".vg-expand"));
+      const alone = other.name === this.expanded;
+      setIcon(button, alone ? "shrink" : "expand", alone ? "Show all panes" : `Show ${other.title} alone`);
+    }
+    this.root.classList.toggle("vg-one", this.expanded !== "");
+    this.redrawAll();
+  }
+
+  // ---- moving
+
+  /** @param {number} step */
+  clamp(step) {
+    const whole = Math.round(Number(step)) || 0;
+    return Math.max(0, Math.min(this.tracks.n - 1, whole));
+  }
+
+  /** To event `step`. @param {number} step @param {boolean} [remember] whether "back" returns here from there */
+  go(step, remember = true) {
+    const to = this.clamp(step);
+    if (to === this.step) return;
+    if (remember && Math.abs(to - this.step) > 1) {
+      this.history.push(this.step);
+      if (this.history.length > HISTORY) this.history.shift();
+    }
+    this.moveTo(to);
+    this.options.onStep?.(to);
+  }
+
+  /** @param {number} by */
+  stepBy(by) {
+    this.go(this.step + by, false);
+  }
+
+  /** @param {number} to */
+  moveTo(to) {
+    this.step = to;
+    this.redrawAll();
+    if (this.options.hash) this.writeHash();
+  }
+
+  goToCause() {
+    const cause = this.tracks.cause[this.step];
+    if (cause >= 0) this.go(cause);
+  }
+
+  goBack() {
+    const to = this.history.pop();
+    if (to === undefined) return;
+    this.moveTo(to);
+    this.options.onStep?.(to);
+  }
+
+  /** To the next event of the same kind, tensor or node. @param {"kind" | "tensor" | "node"} what @param {number} direction */
+  goToKin(what, direction) {
+    const { tracks, step } = this;
+    const kind = tracks.kind[step];
+    const node = tracks.node[step];
+    const tensor = this.selected >= 0 ? this.selected : tracks.tensorOf(step);
+    /** @param {number} i */
+    const same = (i) => (what === "kind" ? tracks.kind[i] === kind : what === "node" ? tracks.node[i] === node : tracks.speaksOf(i, tensor));
+    if (what === "node" && node < 0) return;
+    if (what === "tensor" && tensor < 0) return;
+    const to = tracks.find(step, direction, same);
+    if (to >= 0) this.go(to);
+  }
+
+  /** To the first event of the next or previous node. @param {number} direction */
+  goToNode(direction) {
+    const { tracks } = this;
+    const node = tracks.node[this.step];
+    let to = tracks.find(this.step, direction, (i) => tracks.node[i] >= 0 && tracks.node[i] !== node);
+    if (to < 0) return;
+    if (direction < 0) {
+      const there = tracks.node[to];
+      while (to > 0 && tracks.node[to - 1] === there) to--;
+    }
+    this.go(to);
+  }
+
+  /** Marks a tensor in every pane; -1 for none. @param {number} tensor */
+  select(tensor) {
+    const t = Number.isInteger(tensor) && tensor >= 0 && tensor < this.tracks.nTensors ? tensor : -1;
+    if (t === this.selected) return;
+    this.selected = t;
+    this.options.onSelect?.(t);
+    this.redrawAll();
+    if (this.options.hash) this.writeHash();
+  }
+
+  escape() {
+    if (this.help.shown) this.help.toggle();
+    else if (this.expanded) this.expand(this.pane(this.expanded));
+    else this.select(-1);
+  }
+
+  readHash() {
+    if (!this.options.hash) return;
+    const said = new URLSearchParams(globalThis.location.hash.slice(1));
+    if (said.has("step")) this.step = this.clamp(Number(said.get("step")));
+    if (said.has("tensor")) this.selected = Math.min(this.tracks.nTensors - 1, Number(said.get("tensor")) | 0);
+    this.redrawAll();
+  }
+
+  writeHash() {
+    clearTimeout(this.hashTimer);
+    this.hashTimer = setTimeout(() => {
+      const tensor = this.selected >= 0 ? `&tensor=${this.selected}` : "";
+      globalThis.history.replaceState(null, "", `#step=${this.step}${tensor}`);
+    }, 150);
+  }
+
+  // ---- drawing: at once for the first change in a frame, once more at its end if more came
+
+  /** @param {Pane} pane */
+  redraw(pane) {
+    if (!this.ready) return;
+    this.dirty.add(pane);
+    this.schedule();
+  }
+
+  redrawAll() {
+    if (!this.ready) return;
+    for (const pane of this.panes) this.dirty.add(pane);
+    this.headDirty = true;
+    this.schedule();
+  }
+
+  schedule() {
+    if (!this.drawn) {
+      this.drawn = true;
+      this.paint();
+    }
+    if (!this.frame) {
+      this.frame = requestAnimationFrame(() => {
+        this.frame = 0;
+        this.drawn = false;
+        this.paint();
+        this.drawn = false;
+      });
+    }
+  }
+
+  paint() {
+    const { dirty, step } = this;
+    if (this.headDirty) {
+      this.headDirty = false;
+      this.transport.draw(step);
+      this.now.draw(step);
+    }
+    for (const pane of dirty) {
+      if (this.unseen.has(pane) || (this.expanded && pane.name !== this.expanded)) continue;
+      dirty.delete(pane);
+      pane.draw(step);
+    }
+  }
+
+  /** @param {IntersectionObserverEntry[]} entries */
+  onSight(entries) {
+    for (const entry of entries) {
+      const pane = [...(this.frames)].find(([, frame]) => frame === entry.target)?.[0];
+      if (!pane) continue;
+      if (entry.isIntersecting) this.unseen.delete(pane);
+      else this.unseen.add(pane);
+    }
+    this.schedule();
+  }
+
+  themeChanged() {
+    for (const pane of this.panes) pane.invalidate();
+    this.transport.paintStrip();
+    this.redrawAll();
+  }
+
+  destroy() {
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.later);
+    clearTimeout(this.hashTimer);
+    globalThis.removeEventListener("hashchange", this.onHash);
+    this.unlisten();
+    this.watcher.disconnect();
+    this.transport.stop();
+    this.now.stop();
+    this.theme.stop();
+    for (const pane of this.panes) pane.stop();
+    this.root.remove();
+  }
+}
+
+/** @param {Player} player @param {string[] | null} wanted @returns {Pane[]} */
+function makePanes(player, wanted) {
+  const tables = wanted ? wanted.filter((name) => TABLES.some((t) => t.name === name)) : [];
+  const names = wanted ? PANES.filter((name) => wanted.includes(name) || (name === "tables" && tables.length > 0)) : PANES;
+  /** @type {Record<string, () => Pane>} */
+  const makers = {
+    tokens: () => new TokensPane(player),
+    graph: () => new GraphPane(player),
+    map: () => new MapPane(player),
+    timeline: () => new TimelinePane(player),
+    events: () => new EventsPane(player),
+    tables: () => new TablesPane(player, tables.length ? tables : null),
+  };
+  const shown = names.filter((name) => name !== "tokens" || wanted !== null || player.tracks.track("token").length > 0);
+  return shown.map((name) => makers[name]());
+}
+
+/**
+ * Puts a player into `host`.
+ *
+ * `tracks` is the container of tracks, `layout` where the graphs' boxes stand. `panes` names the panes to show (all when
+ * left out), `step` the first event, `theme` light, dark or auto. `hash` keeps the step in the page's address and lets
+ * the page's keys through: for a page that is the player's own. `onStep` is told of every step that a person makes.
+ *
+ * @param {Options} options
+ */
+export function create(options) {
+  try {
+    const player = new Player(options);
+    return {
+      step: () => player.step,
+      setStep: (/** @type {number} */ i) => player.moveTo(player.clamp(i)),
+      select: (/** @type {number} */ tensor) => player.select(tensor),
+      destroy: () => player.destroy(),
+    };
+  } catch (error) {
+    const text = `This trace cannot be shown: ${error instanceof Error ? error.message : error}`;
+    options.host.replaceChildren(el("div", "vg-broken", { role: "alert", text }));
+    return { step: () => 0, setStep: () => {}, select: () => {}, destroy: () => options.host.replaceChildren() };
+  }
+}

@@ -1,0 +1,123 @@
+// An event in one plain sentence, from the template of its kind.
+
+/** @typedef {import("./tracks.js").Tracks} Tracks */
+
+const FLAGS = [
+  [1, "INPUT"],
+  [2, "OUTPUT"],
+  [4, "PARAM"],
+  [8, "LOSS"],
+  [16, "COMPUTE"],
+];
+
+/** `96 B`, `1.5 KiB`, `98.25 MiB`. @param {number} n */
+export function formatBytes(n) {
+  if (n < 0) return "the rest";
+  if (n < 1024) return `${n} B`;
+  const units = ["KiB", "MiB", "GiB", "TiB"];
+  let unit = -1;
+  let value = n;
+  do {
+    value /= 1024;
+    unit++;
+  } while (value >= 1024 && unit < units.length - 1);
+  return `${trim(fixed(value, 2))} ${units[unit]}`;
+}
+
+/** `850 ns`, `12.5 us`, `1.2 ms`. @param {number} ns */
+export function formatNs(ns) {
+  if (ns < 1000) return `${ns} ns`;
+  if (ns < 1e6) return `${trim(fixed(ns / 1e3, 1))} us`;
+  if (ns < 1e9) return `${trim(fixed(ns / 1e6, 1))} ms`;
+  return `${trim(fixed(ns / 1e9, 2))} s`;
+}
+
+/** `3 x 2`: ne in ggml's order, the ones at the end left off. @param {ArrayLike<number>} ne */
+export function formatDims(ne) {
+  let n = ne.length;
+  while (n > 1 && ne[n - 1] === 1) n--;
+  return Array.from({ length: n }, (_, i) => String(ne[i])).join(" x ");
+}
+
+/** `value` with `digits` decimals, exact ties to even as Python rounds them. @param {number} value @param {number} digits */
+export function fixed(value, digits) {
+  const scale = 10 ** digits;
+  const scaled = value * scale;
+  const floor = Math.floor(scaled);
+  const exact = Number.isInteger(value * 2 ** (digits + 1));
+  if (exact && scaled - floor === 0.5 && floor % 2 === 0) return (floor / scale).toFixed(digits);
+  return value.toFixed(digits);
+}
+
+/** @param {string} text */
+function trim(text) {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+/** @param {number} value */
+function formatFloat(value) {
+  return Number.isFinite(value) ? trim(fixed(value, 4)) : String(value);
+}
+
+/** A number with a thin gap between thousands, for labels. @param {number} n */
+export function formatCount(n) {
+  return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");
+}
+
+/** A piece of text as it is seen: line ends and tabs as signs. @param {string} piece */
+export function visible(piece) {
+  return piece.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "�");
+}
+
+/** @param {Tracks} tracks @param {string} type @param {any} value @returns {string} */
+export function formatField(tracks, type, value) {
+  switch (type) {
+    case "tensor":
+      return tracks.name(value);
+    case "bytes":
+      return formatBytes(value);
+    case "ns":
+      return formatNs(value);
+    case "dims":
+      return formatDims(value);
+    case "bool":
+      return value ? "yes" : "no";
+    case "float":
+      return formatFloat(value);
+    case "floats":
+      return Array.from(value, formatFloat).join(", ");
+    case "tensors":
+      return Array.from(value, (/** @type {number} */ t) => tracks.name(t)).join(", ");
+    case "ints":
+    case "strs":
+      return Array.from(value, String).join(", ");
+    case "flags":
+      return (
+        FLAGS.filter(([bit]) => value & Number(bit))
+          .map(([, name]) => name)
+          .join(", ") || "none"
+      );
+    default:
+      return String(value);
+  }
+}
+
+/** The sentence of event `i`. @param {Tracks} tracks @param {number} i */
+export function sentence(tracks, i) {
+  const kind = tracks.kindOf(i);
+  let template = kind.sentence;
+  while (template && typeof template === "object") {
+    const by = tracks.field(i, template.by);
+    const key = formatKey(by);
+    template = Object.hasOwn(template.cases, key) ? template.cases[key] : template.else;
+  }
+  return String(template || kind.name).replace(/\{(\w+)\}/g, (whole, field) => {
+    const type = kind.types[field];
+    return type === undefined ? whole : formatField(tracks, type, tracks.field(i, field));
+  });
+}
+
+/** @param {any} value */
+function formatKey(value) {
+  return typeof value === "boolean" ? (value ? "true" : "false") : String(value);
+}

@@ -1,0 +1,74 @@
+// The token strip: the text so far at this step; a token leads to the event that brought it.
+
+import { el } from "./dom.js";
+import { visible } from "./sentence.js";
+import { upperBound } from "./tracks.js";
+
+/** @typedef {import("./player.js").Player} Player */
+
+const MOST = 600;
+
+export class TokensPane {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "tokens";
+    this.title = "Text";
+    this.track = player.tracks.track("token");
+    this.text = el("div", "vg-text", { role: "group", "aria-label": "Tokens so far" });
+    this.body = el("div", "vg-stack vg-scroll", {}, [this.text]);
+    this.tools = [
+      el("span", "vg-key", {}, [el("span", "vg-token vg-sample", { text: "prompt" })]),
+      el("span", "vg-key", {}, [el("span", "vg-token vg-sampled vg-sample", { text: "sampled" })]),
+    ];
+    this.shown = -1;
+    this.first = 0;
+    /** @type {HTMLElement[]} */
+    this.made = [];
+    this.text.addEventListener("click", (event) => {
+      const k = this.made.indexOf(/** @type {HTMLElement} */ (event.target));
+      if (k >= 0) player.go(this.track.a[this.first + k]);
+    });
+    if (!this.track.length) this.text.append(el("span", "vg-soft", { text: "No text in this trace." }));
+    else this.make(0);
+  }
+
+  /** Makes the tokens from row `first` on; those to come are there already, faint, so that no line moves. @param {number} first */
+  make(first) {
+    const { track } = this;
+    this.first = first;
+    this.made = [];
+    for (let row = first; row < Math.min(track.length, first + MOST); row++) {
+      const sampled = track.col("sampled")[row] !== 0;
+      const p = track.col("p")[row];
+      const about = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
+      const title = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
+      const piece = track.str("piece", row);
+      this.made.push(
+        el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visible(piece), title, "data-row": String(row) }),
+      );
+    }
+    this.text.replaceChildren(...this.made);
+    this.shown = -1;
+  }
+
+  /** @param {number} step */
+  draw(step) {
+    const { track } = this;
+    if (!track.length) return;
+    const so_far = upperBound(track.a, step);
+    if (so_far < this.first || so_far > this.first + this.made.length) this.make(Math.max(0, so_far - Math.floor(MOST / 2)));
+    if (so_far === this.shown) return;
+    const from = this.shown < 0 ? 0 : Math.max(0, Math.min(this.shown, so_far) - this.first - 1);
+    const to = this.shown < 0 ? this.made.length : Math.min(this.made.length, Math.max(this.shown, so_far) - this.first + 1);
+    for (let k = from; k < to; k++) {
+      const row = this.first + k;
+      this.made[k].classList.toggle("vg-later", row >= so_far);
+      this.made[k].classList.toggle("vg-now", row === so_far - 1);
+    }
+    this.shown = so_far;
+  }
+
+  invalidate() {}
+  stop() {}
+}
