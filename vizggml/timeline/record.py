@@ -51,6 +51,7 @@ class Recorder:
         self._strings: list[str] = []
         self._pending: list[Event] = []
         self._settling = threading.RLock()
+        self._first_seq = 0
         self._shift: int | None = None
         self._puts: dict[type[Event], tuple[Put, ...]] = {kind: self._puts_of(i, kind) for i, kind in enumerate(KINDS)}
         self.trace = Trace(new_meta(), self._strings, dict(self._columns))
@@ -70,7 +71,8 @@ class Recorder:
             batch = self._pending[:n]
             del self._pending[:n]
             if batch and self._shift is None and batch[0].seq >= 0:
-                self._shift = len(self._columns["ev.kind"]) - batch[0].seq
+                self._first_seq = batch[0].seq
+                self._shift = len(self._columns["ev.kind"]) - self._first_seq
             puts = self._puts
             for event in batch:
                 for put in puts[type(event)]:
@@ -114,7 +116,7 @@ class Recorder:
             kinds(index)
             nodes(tensors[event.node])
             cause = event.cause
-            causes(max(cause + (self._shift or 0), -1) if cause >= 0 else -1)
+            causes(cause + (self._shift or 0) if cause >= self._first_seq else -1)
 
         return (stamp, *(self._put(f"k.{kind.__name__}.{field.name}", field) for field in fields_of(kind)))
 
