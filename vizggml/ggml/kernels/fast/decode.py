@@ -1,0 +1,121 @@
+"""Packed rows into floats: the twins of ggml's `dequantize_row_*`.
+
+Each takes the address of a row, the number of elements, where the floats go, and an address for what else the blocks
+hold: a minimum (Q4_1) or a sum (Q8_1) each. With 0 there, a minimum is added to the floats.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vizggml.ggml.kernels.fast.dots import q6_k_place
+from vizggml.ggml.kernels.fast.lanes import (
+    LANES,
+    brain,
+    byte,
+    half,
+    high_nibbles,
+    high_signed,
+    load_bf16,
+    load_f16,
+    load_f32,
+    load_i8,
+    low_nibbles,
+    low_signed,
+    plus,
+    put_single,
+    single,
+    six_bits,
+    store_f32,
+    times,
+    widen,
+)
+
+
+def to_float_f32(x: int, n: int, out: int, _: int) -> None:
+    i = 0
+    while i + LANES <= n:
+        store_f32(out + 4 * i, load_f32(x + 4 * i))
+        i += LANES
+    while i < n:
+        put_single(out + 4 * i, single(x + 4 * i))
+        i += 1
+
+
+def to_float_f16(x: int, n: int, out: int, _: int) -> None:
+    i = 0
+    while i + LANES <= n:
+        store_f32(out + 4 * i, load_f16(x + 2 * i))
+        i += LANES
+    while i < n:
+        put_single(out + 4 * i, half(x + 2 * i))
+        i += 1
+
+
+def to_float_bf16(x: int, n: int, out: int, _: int) -> None:
+    i = 0
+    while i + LANES <= n:
+        store_f32(out + 4 * i, load_bf16(x + 2 * i))
+        i += LANES
+    while i < n:
+        put_single(out + 4 * i, brain(x + 2 * i))
+        i += 1
+
+
+def to_float_q4_0(x: int, n: int, out: int, _: int) -> None:
+    for _i in range(n // 32):
+        d = half(x)
+        store_f32(out, times(widen(low_signed(x + 2)), d))
+        store_f32(out + 64, times(widen(high_signed(x + 2)), d))
+        x += 18
+        out += 128
+
+
+def to_float_q4_1(x: int, n: int, out: int, minimums: int) -> None:
+    for i in range(n // 32):
+        d = half(x)
+        low = np.float32(0) if minimums else half(x + 2)
+        store_f32(out, plus(times(widen(low_nibbles(x + 4)), d), low))
+        store_f32(out + 64, plus(times(widen(high_nibbles(x + 4)), d), low))
+        if minimums:
+            put_single(minimums + 4 * i, half(x + 2))
+        x += 20
+        out += 128
+
+
+def to_float_q8_0(x: int, n: int, out: int, _: int) -> None:
+    for _i in range(n // 32):
+        d = half(x)
+        store_f32(out, times(widen(load_i8(x + 2)), d))
+        store_f32(out + 64, times(widen(load_i8(x + 18)), d))
+        x += 34
+        out += 128
+
+
+def to_float_q8_1(x: int, n: int, out: int, sums: int) -> None:
+    for i in range(n // 32):
+        d = half(x)
+        store_f32(out, times(widen(load_i8(x + 4)), d))
+        store_f32(out + 64, times(widen(load_i8(x + 20)), d))
+        if sums:
+            put_single(sums + 4 * i, half(x + 2))
+        x += 36
+        out += 128
+
+
+def to_float_q6_k(x: int, n: int, out: int, _: int) -> None:
+    for _i in range(n // 256):
+        for part in range(16):
+            ql, qh, low_shift, high_shift = q6_k_place(x, part)
+            scale = half(x + 208) * np.float32(byte(x + 192 + part))
+            store_f32(out, times(widen(six_bits(ql, low_shift, qh, high_shift)), scale))
+            out += 64
+        x += 210
+
+
+def to_float_q8_k(x: int, n: int, out: int, _: int) -> None:
+    for _i in range(n // 256):
+        for part in range(16):
+            store_f32(out, times(widen(load_i8(x + 4 + 16 * part)), single(x)))
+            out += 64
+        x += 292

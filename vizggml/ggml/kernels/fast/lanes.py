@@ -1,0 +1,318 @@
+"""Sixteen numbers at a time: the vector instructions that the compiled kernels are written in.
+
+Numba knows no vector types, so this adds three (`F32`, `I32`, `I16`: sixteen lanes each) and the few instructions the
+kernels need, as LLVM's own vector operations; LLVM makes of them what the machine has (one AVX-512 register, two of
+AVX2, four of NEON). Addresses are plain integers.
+
+Numba keeps compiled kernels beside their source and does not look at this file to see whether they are old: after a
+change here, delete the `__pycache__` of this directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from llvmlite import ir
+from numba import cfunc, njit
+from numba.core import types
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic, models, register_model
+
+LANES = 16
+_F = TypeVar("_F", bound=Callable[..., object])
+_Build = Callable[..., ir.Value]
+
+
+def compiled(*signatures: object) -> Callable[[_F], _F]:
+    """Compile a function that holds no lock, once for each of `signatures` (none: when first called), and keep it."""
+    make = njit(list(signatures) or None, nogil=True, cache=True, error_model="numpy")
+    return cast("Callable[[_F], _F]", make)
+
+
+def address_of(function: Callable[..., object], signature: object) -> int:
+    """Compile a function to be called by its address, and keep it: callers need not be compiled with all they call."""
+    return cast("int", cfunc(signature, cache=True, error_model="numpy")(function).address)
+
+
+class Vector(types.Type):
+    """The Numba type of sixteen elements."""
+
+    def __init__(self, name: str, element: ir.Type) -> None:
+        self.element = element
+        super().__init__(name=name)
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: object, vector: Vector) -> None:
+        super().__init__(manager, vector, ir.VectorType(vector.element, LANES))  # type: ignore[no-untyped-call]
+
+
+class Floats:
+    """Sixteen float32, to a type checker."""
+
+
+class Ints:
+    """Sixteen int32."""
+
+
+class Shorts:
+    """Sixteen int16."""
+
+
+_i8, _i16, _i32, _f16, _f32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.HalfType(), ir.FloatType()
+F32, I32, I16 = Vector("f32x16", _f32), Vector("i32x16", _i32), Vector("i16x16", _i16)
+ADDRESS, INT, FLOAT = types.int64, types.int64, types.float32
+
+# for signatures
+NONE = types.void
+DIMS = types.UniTuple(types.int64, 4)  # type: ignore[no-untyped-call]
+FIVE, SEVEN, TWELVE = (types.UniTuple(types.int64, n) for n in (5, 7, 12))  # type: ignore[no-untyped-call]
+THREE_FLOATS = types.UniTuple(types.float64, 3)  # type: ignore[no-untyped-call]
+READ = types.Array(types.uint8, 1, "C", readonly=True)
+WRITE = types.Array(types.uint8, 1, "C")
+MATRIX = types.Array(types.float32, 2, "C")
+
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
+EXP_TERMS = (1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0, 1.0)
+"""ln 2 in two parts, the first short enough that its multiples are exact (Cephes' split), and the series of e**r."""
+
+
+def _vector(element: ir.Type) -> ir.VectorType:
+    return ir.VectorType(element, LANES)
+
+
+def _instruction(result: types.Type, arguments: tuple[types.Type, ...], build: _Build) -> Any:
+    """A function for compiled code, written out by `build` from the builder and the arguments."""
+
+    def typed(*_: object) -> tuple[object, Callable[..., object]]:
+        def generate(context: object, builder: ir.IRBuilder, signature: object, values: list[ir.Value]) -> ir.Value:
+            made = build(builder, *values)
+            return context.get_dummy_value() if result is types.void else made  # type: ignore[attr-defined]
+
+        return result(*arguments), generate
+
+    by_arity: dict[int, Callable[..., object]] = {
+        0: lambda typing: typed(),
+        1: lambda typing, a: typed(a),
+        2: lambda typing, a, b: typed(a, b),
+        3: lambda typing, a, b, c: typed(a, b, c),
+        4: lambda typing, a, b, c, d: typed(a, b, c, d),
+        5: lambda typing, a, b, c, d, e: typed(a, b, c, d, e),
+    }
+    return intrinsic(by_arity[len(arguments)])
+
+
+def _splat(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    blank = ir.Constant(_vector(value.type), ir.Undefined)
+    first = b.insert_element(blank, value, _i32(0))
+    return b.shuffle_vector(first, blank, ir.Constant(_vector(_i32), [0] * LANES))
+
+
+def _all(element: ir.Type, value: float) -> ir.Constant:
+    return ir.Constant(_vector(element), [value] * LANES)
+
+
+def _pointer(b: ir.IRBuilder, address: ir.Value, type: ir.Type) -> ir.Value:
+    return b.inttoptr(address, type.as_pointer())
+
+
+def _read(b: ir.IRBuilder, address: ir.Value, type: ir.Type) -> ir.Value:
+    return b.load(_pointer(b, address, type), align=1)
+
+
+def _write(b: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
+    b.store(value, _pointer(b, address, value.type), align=1)
+
+
+def _call(b: ir.IRBuilder, name: str, result: ir.Type, *values: ir.Value, fastmath: tuple[str, ...] = ()) -> ir.Value:
+    type = ir.FunctionType(result, [v.type for v in values])
+    function = get_or_insert_function(b.module, type, name)  # type: ignore[no-untyped-call]
+    return b.call(function, values, fastmath=fastmath)
+
+
+def _bf16(b: ir.IRBuilder, bits: ir.Value, to: ir.Type, wide: ir.Type, sixteen: ir.Value) -> ir.Value:
+    return b.bitcast(b.shl(b.zext(bits, wide), sixteen), to)
+
+
+def _call_at(result: types.Type, arguments: tuple[types.Type, ...], ir_result: ir.Type) -> Any:
+    def build(b: ir.IRBuilder, address: ir.Value, *values: ir.Value) -> ir.Value:
+        type = ir.FunctionType(ir_result, [v.type for v in values])
+        return b.call(b.inttoptr(address, type.as_pointer()), values)
+
+    return _instruction(result, (ADDRESS, *arguments), build)
+
+
+VEC_DOT, FROM_FLOAT, TO_FLOAT = FLOAT(INT, INT, INT), NONE(INT, INT, INT), NONE(INT, INT, INT, INT)
+"""Signatures of what types bring: see `traits`."""
+call_vec_dot: Callable[[int, int, int, int], np.float32] = _call_at(FLOAT, VEC_DOT.args, _f32)
+call_from_float: Callable[[int, int, int, int], None] = _call_at(NONE, FROM_FLOAT.args, ir.VoidType())
+call_to_float: Callable[[int, int, int, int, int], None] = _call_at(NONE, TO_FLOAT.args, ir.VoidType())
+"""Call the function at the first argument, an address from `address_of`."""
+
+# one number
+
+single: Callable[[int], np.float32] = _instruction(FLOAT, (ADDRESS,), lambda b, at: _read(b, at, _f32))
+"""The float32 at an address."""
+half: Callable[[int], np.float32] = _instruction(FLOAT, (ADDRESS,), lambda b, at: b.fpext(_read(b, at, _f16), _f32))
+"""The float16 at an address, as float32."""
+brain: Callable[[int], np.float32] = _instruction(
+    FLOAT, (ADDRESS,), lambda b, at: _bf16(b, _read(b, at, _i16), _f32, _i32, _i32(16))
+)
+"""The bfloat16 at an address, as float32."""
+byte: Callable[[int], int] = _instruction(INT, (ADDRESS,), lambda b, at: b.sext(_read(b, at, _i8), ir.IntType(64)))
+"""The int8 at an address."""
+put_single: Callable[[int, np.float32], None] = _instruction(types.void, (ADDRESS, FLOAT), _write)
+put_half: Callable[[int, np.float32], None] = _instruction(
+    types.void, (ADDRESS, FLOAT), lambda b, at, x: _write(b, at, b.fptrunc(x, _f16))
+)
+put_byte: Callable[[int, int], None] = _instruction(
+    types.void, (ADDRESS, INT), lambda b, at, x: _write(b, at, b.trunc(x, _i8))
+)
+put_short: Callable[[int, int], None] = _instruction(
+    types.void, (ADDRESS, INT), lambda b, at, x: _write(b, at, b.trunc(x, _i16))
+)
+bits: Callable[[np.float32], int] = _instruction(INT, (FLOAT,), lambda b, x: b.zext(b.bitcast(x, _i32), ir.IntType(64)))
+"""A float32's bits, 0 to 2**32 - 1."""
+
+# sixteen from memory, and back
+
+load_f32: Callable[[int], Floats] = _instruction(F32, (ADDRESS,), lambda b, at: _read(b, at, _vector(_f32)))
+load_f16: Callable[[int], Floats] = _instruction(
+    F32, (ADDRESS,), lambda b, at: b.fpext(_read(b, at, _vector(_f16)), _vector(_f32))
+)
+load_bf16: Callable[[int], Floats] = _instruction(
+    F32,
+    (ADDRESS,),
+    lambda b, at: _bf16(b, _read(b, at, _vector(_i16)), _vector(_f32), _vector(_i32), _all(_i32, 16)),
+)
+load_i8: Callable[[int], Shorts] = _instruction(
+    I16, (ADDRESS,), lambda b, at: b.sext(_read(b, at, _vector(_i8)), _vector(_i16))
+)
+
+
+def _low_nibbles(b: ir.IRBuilder, at: ir.Value) -> ir.Value:
+    return b.zext(b.and_(_read(b, at, _vector(_i8)), _all(_i8, 15)), _vector(_i16))
+
+
+def _high_nibbles(b: ir.IRBuilder, at: ir.Value) -> ir.Value:
+    return b.zext(b.lshr(_read(b, at, _vector(_i8)), _all(_i8, 4)), _vector(_i16))
+
+
+low_nibbles: Callable[[int], Shorts] = _instruction(I16, (ADDRESS,), _low_nibbles)
+high_nibbles: Callable[[int], Shorts] = _instruction(I16, (ADDRESS,), _high_nibbles)
+low_signed: Callable[[int], Shorts] = _instruction(
+    I16, (ADDRESS,), lambda b, at: b.sub(_low_nibbles(b, at), _all(_i16, 8))
+)
+high_signed: Callable[[int], Shorts] = _instruction(
+    I16, (ADDRESS,), lambda b, at: b.sub(_high_nibbles(b, at), _all(_i16, 8))
+)
+"""The 4-bit codes of sixteen bytes; signed, they are -8 to 7."""
+store_f32: Callable[[int, Floats], None] = _instruction(types.void, (ADDRESS, F32), _write)
+store_f16: Callable[[int, Floats], None] = _instruction(
+    types.void, (ADDRESS, F32), lambda b, at, x: _write(b, at, b.fptrunc(x, _vector(_f16)))
+)
+store_i8: Callable[[int, Ints], None] = _instruction(
+    types.void, (ADDRESS, I32), lambda b, at, x: _write(b, at, b.trunc(x, _vector(_i8)))
+)
+
+
+def _six_bits(b: ir.IRBuilder, low: ir.Value, low_shift: ir.Value, high: ir.Value, high_shift: ir.Value) -> ir.Value:
+    def bits_at(address: ir.Value, shift: ir.Value, mask: int) -> ir.Value:
+        wide = b.zext(_read(b, address, _vector(_i8)), _vector(_i16))
+        return b.and_(b.lshr(wide, _splat(b, b.trunc(shift, _i16))), _all(_i16, mask))
+
+    four, two = bits_at(low, low_shift, 15), bits_at(high, high_shift, 3)
+    return b.sub(b.or_(four, b.shl(two, _all(_i16, 4))), _all(_i16, 32))
+
+
+six_bits: Callable[[int, int, int, int], Shorts] = _instruction(I16, (ADDRESS, INT, ADDRESS, INT), _six_bits)
+"""Codes -32 to 31: four bits of the bytes at one address, two of those at another, each after a shift."""
+
+# arithmetic
+
+zeros: Callable[[], Floats] = _instruction(F32, (), lambda b: _all(_f32, 0.0))
+zeros_i32: Callable[[], Ints] = _instruction(I32, (), lambda b: _all(_i32, 0))
+fma: Callable[[Floats, Floats, Floats], Floats] = _instruction(
+    F32, (F32, F32, F32), lambda b, x, y, z: _call(b, "llvm.fma.v16f32", _vector(_f32), x, y, z)
+)
+"""x * y + z"""
+fma_by: Callable[[Floats, np.float32, Floats], Floats] = _instruction(
+    F32, (F32, FLOAT, F32), lambda b, x, s, z: _call(b, "llvm.fma.v16f32", _vector(_f32), x, _splat(b, s), z)
+)
+"""x * s + z, s one number"""
+times: Callable[[Floats, np.float32], Floats] = _instruction(F32, (F32, FLOAT), lambda b, x, s: b.fmul(x, _splat(b, s)))
+plus: Callable[[Floats, np.float32], Floats] = _instruction(F32, (F32, FLOAT), lambda b, x, s: b.fadd(x, _splat(b, s)))
+add: Callable[[Floats, Floats], Floats] = _instruction(F32, (F32, F32), lambda b, x, y: b.fadd(x, y))
+half_rounded: Callable[[Floats], Floats] = _instruction(
+    F32, (F32,), lambda b, x: b.fpext(b.fptrunc(x, _vector(_f16)), _vector(_f32))
+)
+"""Each rounded to float16."""
+widen: Callable[[Shorts], Floats] = _instruction(F32, (I16,), lambda b, x: b.sitofp(x, _vector(_f32)))
+dot_small: Callable[[Shorts, Shorts, Shorts, Shorts], Floats] = _instruction(
+    F32,
+    (I16, I16, I16, I16),
+    lambda b, w, x, v, y: b.sitofp(b.sext(b.add(b.mul(w, x), b.mul(v, y)), _vector(_i32)), _vector(_f32)),
+)
+"""w * x + v * y of codes so small that it fits 16 bits: 4-bit codes by 8-bit ones."""
+
+
+def _madd(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+    return b.add(b.mul(b.sext(x, _vector(_i32)), b.sext(y, _vector(_i32))), z)
+
+
+madd: Callable[[Shorts, Shorts, Ints], Ints] = _instruction(I32, (I16, I16, I32), _madd)
+"""x * y + z in 32 bits"""
+madd_by: Callable[[Ints, int, Ints], Ints] = _instruction(
+    I32, (I32, INT, I32), lambda b, x, s, z: b.add(b.mul(x, _splat(b, b.trunc(s, _i32))), z)
+)
+to_f32: Callable[[Ints], Floats] = _instruction(F32, (I32,), lambda b, x: b.sitofp(x, _vector(_f32)))
+rounded: Callable[[Floats], Ints] = _instruction(
+    I32, (F32,), lambda b, x: b.fptosi(_call(b, "llvm.rint.v16f32", _vector(_f32), x), _vector(_i32))
+)
+"""The nearest whole numbers, halves to even. For what fits an int32."""
+
+
+def _exp(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
+    def fma3(x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+        return _call(b, "llvm.fma.v16f32", _vector(_f32), x, y, z)
+
+    vanishes = b.fcmp_ordered("<", x, _all(_f32, -87.0))
+    x = b.select(vanishes, _all(_f32, 0.0), x)
+    n = _call(b, "llvm.rint.v16f32", _vector(_f32), b.fmul(x, _all(_f32, LOG2_E)))
+    r = fma3(n, _all(_f32, -LN2_HIGH), x)
+    r = fma3(n, _all(_f32, -LN2_LOW), r)
+    p = _all(_f32, EXP_TERMS[0])
+    for term in EXP_TERMS[1:]:
+        p = fma3(p, r, _all(_f32, term))
+    exponent = b.shl(b.add(b.fptosi(n, _vector(_i32)), _all(_i32, 127)), _all(_i32, 23))
+    return b.select(vanishes, _all(_f32, 0.0), b.fmul(p, b.bitcast(exponent, _vector(_f32))))
+
+
+exp: Callable[[Floats], Floats] = _instruction(F32, (F32,), _exp)
+"""e to the power of each, for what is not above 0; 0 below -87."""
+
+# sixteen to one
+
+total: Callable[[Floats], np.float32] = _instruction(
+    FLOAT,
+    (F32,),
+    lambda b, x: _call(b, "llvm.vector.reduce.fadd.v16f32", _f32, ir.Constant(_f32, -0.0), x, fastmath=("reassoc",)),
+)
+total_i32: Callable[[Ints], int] = _instruction(
+    INT, (I32,), lambda b, x: b.sext(_call(b, "llvm.vector.reduce.add.v16i32", _i32, x), ir.IntType(64))
+)
+
+
+def _largest(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
+    return _call(b, "llvm.vector.reduce.fmax.v16f32", _f32, x, fastmath=("nnan",))
+
+
+largest: Callable[[Floats], np.float32] = _instruction(FLOAT, (F32,), _largest)
+largest_magnitude: Callable[[Floats], np.float32] = _instruction(
+    FLOAT, (F32,), lambda b, x: _largest(b, _call(b, "llvm.fabs.v16f32", _vector(_f32), x))
+)
