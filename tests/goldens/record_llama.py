@@ -60,6 +60,8 @@ def settings(n_ctx: int, n_ubatch: int, flash_attn: bool, kv_type: int = F16) ->
         "n_batch": max(n_ubatch, 2048),
         "n_ubatch": n_ubatch,
         "flash_attn_type": int(flash_attn),
+        "n_threads": 2,
+        "n_threads_batch": 2,
         "type_k": kv_type,
         "type_v": kv_type,
     }

@@ -303,7 +303,7 @@ class NativeContext:
         self.buffers: dict[int, tuple[str, int, int]] = {}
         self._callback = EvalCallback(self._on_tensor)
         params = self.native.llama_context_default_params()
-        params.n_threads = params.n_threads_batch = 2
+        params.n_threads = params.n_threads_batch = 1
         params.cb_eval = ctypes.cast(self._callback, ptr)
         for key, value in given.items():
             setattr(params, key, value)
