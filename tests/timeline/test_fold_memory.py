@@ -225,8 +225,9 @@ def test_a_new_plan_replaces_the_old_one() -> None:
     assert rows(tracks, "life") == [(7, 9, 0, X, 0, 0, 24, 0, 1, -1, -1), (10, 11, 1, X, 0, 0, 48, 0, 1, -1, -1)]
 
 
-def placed(compute: BufferId = BufferId(0)) -> list[Event]:
+def placed() -> list[Event]:
     """x at 0, y at 32, z where y is."""
+    compute = BufferId(0)
     return [
         BufferAllocated(compute, "CPU", 64, "compute"),
         TensorPlaced(X, compute, 0, 24, False),

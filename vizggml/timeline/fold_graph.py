@@ -125,10 +125,13 @@ class GraphFold:
         self.split = Track("split", {"graph": "i", "split": "i", "backend": "i", "first_node": "i"})
         self.tracks = (self.node, self.count, self.arena, self.split)
         self._contents: dict[int, list[int]] = {}
+        self._placed_before: list[int] | None = None
         self._fused: dict[int, tuple[int, ...]] = {}
 
     def handlers(self) -> dict[str, Handler]:
         return {
+            "SnapshotBegin": self.snapshot_begin,
+            "SnapshotEnd": self.snapshot_end,
             "ContextCreated": self.context_created,
             "ObjectAppended": self.object_appended,
             "ContextReset": self.context_reset,
@@ -158,6 +161,16 @@ class GraphFold:
             "NodesFused": self.nodes_fused,
             "SplitOpened": self.split_opened,
         }
+
+    def snapshot_begin(self, i: int, node: int) -> None:
+        self._placed_before = []
+
+    def snapshot_end(self, i: int, node: int) -> None:
+        """What stands was placed after its graph was built, though it is told the other way round."""
+        for tensor in self._placed_before or ():
+            if self.node.value(tensor, "status") == APPENDED:
+                self.node.set(i, tensor, tensor, ASSIGNED)
+        self._placed_before = None
 
     def context_created(self, i: int, node: int, context: int, mem_size: int, no_alloc: int) -> None:
         if not no_alloc:
@@ -244,6 +257,8 @@ class GraphFold:
         self.count.set(i, (tensor, N_VIEWS), tensor, N_VIEWS, small(n_views))
 
     def tensor_placed(self, i: int, node: int, tensor: int, buffer: int, offset: int, size: int, view: int) -> None:
+        if self._placed_before is not None:
+            self._placed_before.append(tensor)
         if self.node.value(tensor, "status") in (APPENDED, FREED):
             self.node.set(i, tensor, tensor, ASSIGNED)
 

@@ -1,0 +1,175 @@
+"""Scratch, threads, evaluations, tokens, cells and reuse checks, from events written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.timeline.made import at, rows, trace_of
+from vizggml.events import (
+    BarrierWait,
+    CacheId,
+    CellFreed,
+    CellSet,
+    ComputeBegin,
+    ComputeEnd,
+    DecodeBegin,
+    Event,
+    GraphId,
+    KvWritten,
+    NodeBegin,
+    NodeEnd,
+    NodePlanned,
+    PlanEnd,
+    PlanMaximum,
+    ReuseChecked,
+    ReuseDecided,
+    TensorId,
+    Tokenized,
+    TokenSampled,
+    UbatchSplit,
+    WindowEvicted,
+)
+from vizggml.timeline.tracks import Tracks
+
+G, CACHE = GraphId(0), CacheId(0)
+A, B = TensorId(0), TensorId(1)
+
+
+def fold(*events: Event) -> Tracks:
+    return trace_of(*events).tracks()
+
+
+def test_scratch_keeps_the_running_maximum_and_begins_anew_with_each_plan() -> None:
+    tracks = fold(
+        NodePlanned(G, A, 2, 100, "f"),
+        PlanMaximum(G, A, 100),
+        NodePlanned(G, B, 1, 40, "f"),
+        PlanEnd(G, 2, 228, 128),
+        NodePlanned(G, A, 1, 0, "f"),
+    )
+    assert at(tracks, "scratch", 0) == [(0, A, 2, 100, 0)]
+    assert at(tracks, "scratch", 3) == [(0, A, 2, 100, 100), (0, B, 1, 40, 100)]
+    assert at(tracks, "scratch", 4) == [(0, A, 1, 0, 0)]
+
+
+def test_threads_of_an_evaluation_stand_until_the_next() -> None:
+    tracks = fold(
+        ComputeBegin(G, 2, 2),
+        NodeBegin(G, A, 0, 10),
+        NodeBegin(G, A, 1, 12),
+        NodeEnd(G, A, 0, 50),
+        NodeEnd(G, A, 1, 45),
+        BarrierWait(G, A, 1, 5),
+        ComputeEnd(G, 60),
+        ComputeBegin(G, 2, 2),
+        NodeBegin(G, A, 0, 11),
+    )
+    assert rows(tracks, "thread") == [
+        (1, 7, 0, A, 0, 10, 50, 0),
+        (2, 7, 0, A, 1, 12, 45, 5),
+        (8, 9, 1, A, 0, 11, 11, 0),
+    ]
+
+
+def test_a_graph_without_batches_is_an_evaluation() -> None:
+    tracks = fold(ComputeBegin(G, 1, 1), ComputeEnd(G, 77), ComputeBegin(GraphId(1), 1, 1), ComputeEnd(GraphId(1), 5))
+    assert rows(tracks, "eval") == [(0, 2, 0, 0, 0, -1, 0, 77), (2, 4, 1, 1, 0, -1, 0, 5)]
+
+
+DECODE = [
+    Tokenized("ab", (5, 6), ("a", "b")),
+    DecodeBegin(0, 3, 1, 0),
+    UbatchSplit(0, 2, 0, 0, (5, 6)),
+    UbatchSplit(1, 1, 1, 2, (5,)),
+    ReuseDecided(G, False, "no graph stands"),
+    ComputeBegin(G, 3, 1),
+    ComputeEnd(G, 10),
+    ReuseChecked(G, "params", "n_tokens", "2", "1", False),
+    ReuseDecided(G, False, "a condition does not hold"),
+    ComputeBegin(GraphId(1), 3, 1),
+    ComputeEnd(GraphId(1), 20),
+    TokenSampled(7, "c", 0.5, 3),
+    DecodeBegin(1, 1, 1, 3),
+    UbatchSplit(0, 1, 1, 3, (7,)),
+    ReuseChecked(GraphId(1), "params", "n_tokens", "1", "1", True),
+    ReuseChecked(GraphId(1), "params", "n_kv", "256", "256", True),
+    ReuseDecided(GraphId(1), True, "all conditions hold"),
+    ComputeBegin(GraphId(1), 3, 1),
+    ComputeEnd(GraphId(1), 30),
+    TokenSampled(8, "d", 0.25, 4),
+]
+
+
+def test_an_evaluation_is_a_ubatch() -> None:
+    tracks = fold(*DECODE)
+    assert rows(tracks, "eval") == [
+        (2, 7, 0, 0, 2, 0, 0, 10),
+        (7, 13, 1, 1, 1, 2, 0, 20),
+        (13, 20, 2, 1, 1, 3, 1, 30),
+    ]
+
+
+def test_reuse_checks_stand_until_the_next_evaluation_is_checked() -> None:
+    tracks = fold(*DECODE)
+    assert [(r[0], r[1], r[2], r[-1]) for r in rows(tracks, "reuse")] == [(7, 14, 1, 0), (14, 20, 2, 1), (15, 20, 2, 1)]
+    texts = {c: [tracks.string(i) for i in tracks[f"t.reuse.{c}"].tolist()] for c in ("condition", "had", "needs")}
+    assert texts == {
+        "condition": ["n_tokens", "n_tokens", "n_kv"],
+        "had": ["2", "1", "256"],
+        "needs": ["1", "1", "256"],
+    }
+
+
+def test_tokens_are_read_or_sampled() -> None:
+    tracks = fold(*DECODE)
+    pieces = [tracks.string(i) for i in tracks["t.token.piece"].tolist()]
+    found = [
+        (*row[:2], row[2], piece, *row[4:6], row[7]) for row, piece in zip(rows(tracks, "token"), pieces, strict=True)
+    ]
+    assert found == [
+        (2, 20, 5, "a", 0, 0, 0),
+        (2, 20, 6, "b", 1, 0, 0),
+        (7, 20, 5, "a", 2, 0, 1),
+        (11, 20, 7, "c", 3, 1, 1),
+        (19, 20, 8, "d", 4, 1, 2),
+    ]
+    assert tracks["t.token.p"].tolist() == [1, 1, 1, 0.5, 0.25]
+
+
+def test_a_new_prompt_replaces_the_old_text() -> None:
+    tracks = fold(*DECODE, DecodeBegin(2, 1, 1, 0), UbatchSplit(0, 1, 1, 0, (6,)), TokenSampled(5, "a", 1.0, 1))
+    assert [(token, pos) for token, _, pos, *_ in at(tracks, "token", 19)] == [(5, 0), (6, 1), (5, 2), (7, 3), (8, 4)]
+    assert [(token, pos) for token, _, pos, *_ in at(tracks, "token", 21)] == [(6, 0)]
+    assert [(token, pos) for token, _, pos, *_ in at(tracks, "token", 22)] == [(6, 0), (5, 1)]
+
+
+def test_cells() -> None:
+    tracks = fold(
+        CellSet(CACHE, 0, 0, 0),
+        CellSet(CACHE, 1, 1, 0),
+        CellSet(CACHE, 1, 1, 3),
+        CellSet(CACHE, 0, 7, 0),
+        CellFreed(CACHE, 1, 1, 0),
+        WindowEvicted(CACHE, 0, 7, 0),
+    )
+    assert rows(tracks, "cell") == [(0, 3, 0, 0, 0, 0), (1, 4, 0, 1, 1, 0), (2, 6, 0, 1, 1, 3), (3, 5, 0, 0, 7, 0)]
+
+
+def test_writes_into_the_cache() -> None:
+    tracks = fold(
+        KvWritten(CACHE, A, "K", 2, 0, 32, 3, 12288, "F16"),
+        KvWritten(CACHE, B, "V", 2, 0, 32, 3, 12288, "F16"),
+        KvWritten(CACHE, A, "K", 2, 32, 1, 3, 384, "F16"),
+        KvWritten(CACHE, A, "K", 2, 32, 2, 3, 768, "F16"),
+    )
+    assert rows(tracks, "kv") == [
+        (0, 4, 0, 2, 0, 0, 32, 12288),
+        (1, 4, 0, 2, 1, 0, 32, 12288),
+        (2, 3, 0, 2, 0, 32, 1, 384),
+        (3, 4, 0, 2, 0, 32, 2, 768),
+    ]
+
+
+@pytest.mark.parametrize("events", [[ReuseDecided(G, True, "x")], [ComputeEnd(G, 1)], [NodeEnd(G, A, 0, 5)]])
+def test_a_recording_may_begin_in_the_middle(events: list[Event]) -> None:
+    assert fold(*events).n_events == 1
