@@ -63,7 +63,7 @@ class BarrierWait(Event):
     ns: int
 
 
-@event("compute", "", "vizggml/ggml/compute.py: graph_compute")
+@event("compute", "", "vizggml/ggml/releasing.py: compute_releasing")
 class Released(Event):
     """Teaching mode: the use count reached zero, so the memory is given back while computing."""
 

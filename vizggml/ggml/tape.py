@@ -89,9 +89,17 @@ def fast_kernels() -> Mapping[str, Kernel]:
     """The compiled twins by op, none if Numba is not there."""
     try:
         from vizggml.ggml.kernels.fast import FAST
+        from vizggml.ggml.kernels.fast.small import SMALL
     except ImportError:
         return {}
-    return FAST
+    return {**SMALL, **FAST}
+
+
+def fast_fused_kernels() -> Mapping[tuple[str, str], FusedKernel]:
+    """The compiled twins of fused kernels; only where there are `fast_kernels`."""
+    from vizggml.ggml.kernels.fast.small import SMALL_FUSED
+
+    return SMALL_FUSED
 
 
 def can_fuse(g: Graph, i: int) -> bool:
@@ -145,6 +153,7 @@ class _Recorder:
         self.plan = plan
         self.pool = pool
         self.kernels = {**KERNELS, **fast_kernels()} if key.fast else KERNELS
+        self.fused = {**FUSED, **fast_fused_kernels()} if key.fast else FUSED
         self.fuse = key.fuse
         self.textbook = key.textbook
         self._params: dict[int, tuple[ComputeParams, ...]] = {}
@@ -181,7 +190,7 @@ class _Recorder:
         return steps
 
     def fused_kernel(self, node: Tensor, fused: Tensor) -> FusedKernel:
-        return FUSED[node.op, fused.op]
+        return self.fused[node.op, fused.op]
 
     def kernel(self, node: Tensor) -> Kernel:
         kernel = self.kernels.get(node.op)
