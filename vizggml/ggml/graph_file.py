@@ -230,6 +230,8 @@ def _make_tensor(ctx: Context, record: Record, tensors: dict[int, Tensor]) -> Te
     """The tensor of a record; those that it needs are there."""
     label, type = _label(record), types.TYPES[record["type"]]
     view_src = record.get("view_src")
+    if view_src is None and record.get("op") in VIEW_OPS:
+        raise VizggmlError(f"{label}: {record['op']} needs a view_src")
     try:
         if view_src is None:
             t = ctx.new_tensor(type, record["ne"])
