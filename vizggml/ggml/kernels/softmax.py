@@ -14,16 +14,20 @@ from vizggml.ggml.tensor import Tensor
 F32 = np.float32
 
 
-def alibi_slopes(n_head: int, max_bias: float) -> Floats:
-    """The mask's factor for each head, 1 without a bias (`ggml_compute_forward_soft_max_f32`, ggml-cpu/ops.cpp)."""
-    if max_bias <= 0:
-        return np.ones(n_head, F32)
+def alibi_bases(n_head: int, max_bias: float) -> tuple[int, float, float]:
+    """`n_head_log2`, `m0` and `m1` of `ggml_compute_forward_soft_max_f32`, ggml/src/ggml-cpu/ops.cpp."""
     n_head_log2 = 1 << math.floor(math.log2(n_head))
     m0 = F32(2.0 ** float(F32(-max_bias) / F32(n_head_log2)))
     m1 = F32(2.0 ** float(F32(-max_bias / 2) / F32(n_head_log2)))
-    slopes = [
-        float(m0) ** (h + 1) if h < n_head_log2 else float(m1) ** (2 * (h - n_head_log2) + 1) for h in range(n_head)
-    ]
+    return n_head_log2, float(m0), float(m1)
+
+
+def alibi_slopes(n_head: int, max_bias: float) -> Floats:
+    """The mask's factor for each head, 1 without a bias: powers of `m0`, and from `n_head_log2` on odd ones of `m1`."""
+    if max_bias <= 0:
+        return np.ones(n_head, F32)
+    n_head_log2, m0, m1 = alibi_bases(n_head, max_bias)
+    slopes = [m0 ** (h + 1) if h < n_head_log2 else m1 ** (2 * (h - n_head_log2) + 1) for h in range(n_head)]
     return np.array(slopes, F32)
 
 

@@ -199,11 +199,45 @@ def test_many_rows_of_swiglu_and_halves_of_f16_are_left_to_the_reference() -> No
     assert_twins(result("GLU", "F16", (32, n), tensor("F16", a), params=(2, 0)))
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    shape=st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(1, 4), st.integers(1, 70)),
+    mask_type=st.sampled_from(["", "F32", "F16", "F16"]),
+    heads_apart=st.booleans(),
+    max_bias=st.sampled_from([0.0, 8.0]),
+    with_sinks=st.booleans(),
+    gap=gaps,
+    order=orders,
+    seed=seeds,
+)
+def test_soft_max(
+    shape: Shape,
+    mask_type: str,
+    heads_apart: bool,
+    max_bias: float,
+    with_sinks: bool,
+    gap: int,
+    order: Order,
+    seed: int,
+) -> None:
+    _, n2, n1, n0 = shape
+    x = tensor("F32", normal(seed, *shape, scale=30.0), gap=gap, order=order)
+    mask = sinks = None
+    if mask_type:
+        values = np.where(normal(seed + 1, 1, n2 if heads_apart else 1, n1 + 2, n0) > 0.7, -np.inf, 0)
+        values[..., 0] = -0.25
+        mask = tensor(mask_type, values.astype(np.float32), gap=gap)
+    if with_sinks:
+        sinks = tensor("F32", normal(seed + 2, 1, 1, 1, n2))
+    dst = result("SOFT_MAX", "F32", shape[::-1], x, mask, sinks, params=(0.3, max_bias if mask_type else 0.0))
+    assert_twins(dst, rtol=2e-5, atol=1e-30)
+
+
 @pytest.mark.parametrize("op", sorted(SMALL))
 def test_a_tensor_without_memory(op: str) -> None:
     a = tensor("F32", normal(1, 1, 1, 2, 64))
     at = ints("I32", np.array([[[[0, 1]]]]))
-    second = {"ROPE": at, "SET_ROWS": at, "RMS_NORM": None}.get(op, a)
+    second = {"ROPE": at, "SET_ROWS": at, "RMS_NORM": None, "SOFT_MAX": None}.get(op, a)
     dst = result(op, "F32", (64, 2), a, second, params=(2, 64, 0, 0, 0, 1e4, 1.0, 0.0, 1.0, 32.0, 1.0))
     dst.data, dst.name = None, "nowhere"
     with pytest.raises(VizggmlError, match="tensor 'nowhere' has no memory yet"):

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from vizggml.errors import VizggmlError
-from vizggml.ggml.kernels import elementwise, norm, rope, rows
+from vizggml.ggml.kernels import elementwise, norm, rope, rows, softmax
 from vizggml.ggml.kernels.fast.lanes import (
     DIMS,
     FLOAT,
@@ -21,12 +21,18 @@ from vizggml.ggml.kernels.fast.lanes import (
     WRITE,
     bits,
     compiled,
+    exp,
+    half,
     load_f32,
+    plus,
     put_half,
     put_single,
     single,
     store_f16,
+    store_f32,
+    total,
 )
+from vizggml.ggml.kernels.fast.rows import scale_f32
 from vizggml.ggml.kernels.floats import optional_source, source
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Address, Memory, Tensor
@@ -346,6 +352,64 @@ def forward_glu(params: ComputeParams, dst: Tensor) -> None:
     )  # fmt: skip
 
 
+@compiled(NONE(READ, INT, DIMS, READ, INT, DIMS, DIMS, INT, FLOAT, FLOAT, FLOAT, INT, WRITE, INT, DIMS, DIMS, INT, INT))
+def soft_max_rows(
+    x: Memory, x_offset: int, nb0: Dims, mask: Memory, mask_offset: int, nb1: Dims, ne1: Dims, mask_size: int,
+    scale: float, m0: float, m1: float, n_head_log2: int, y: Memory, y_offset: int, nb: Dims, ne: Dims,
+    first: int, last: int,
+) -> None:  # fmt: skip
+    """Rows first..last of y = softmax(x * scale + slope * mask); a mask element has `mask_size` bytes, 0 for no mask."""
+    n = ne[0]
+    for row in range(first, last):
+        given = row_at(x.ctypes.data + x_offset, row, ne, nb0)
+        out = row_at(y.ctypes.data + y_offset, row, ne, nb)
+        bias = repeated_at(mask.ctypes.data + mask_offset, row, ne, ne1, nb1)
+        head = row // ne[1] % ne[2]
+        slope = np.float32(1)
+        if n_head_log2:
+            slope = m0 ** np.float32(head + 1) if head < n_head_log2 else m1 ** np.float32(2 * (head - n_head_log2) + 1)
+        top = np.float32(-np.inf)
+        for i in range(n):
+            score = single(given + 4 * i) * scale
+            if mask_size == 2:
+                score += slope * half(bias + 2 * i)
+            elif mask_size == 4:
+                score += slope * single(bias + 4 * i)
+            put_single(out + 4 * i, score)
+            top = max(top, score)
+        summed = np.float64(0)
+        i = 0
+        while i + LANES <= n:
+            weights = exp(plus(load_f32(out + 4 * i), -top))
+            store_f32(out + 4 * i, weights)
+            summed += np.float64(total(weights))
+            i += LANES
+        while i < n:
+            weight = np.float32(math.exp(single(out + 4 * i) - top))
+            put_single(out + 4 * i, weight)
+            summed += np.float64(weight)
+            i += 1
+        scale_f32(out, np.float32(1 / summed), n)
+
+
+def forward_soft_max(params: ComputeParams, dst: Tensor) -> None:
+    """The twin of softmax.forward_soft_max, without sinks."""
+    src0, mask, sinks = source(dst, 0), optional_source(dst, 1), optional_source(dst, 2)
+    if sinks is not None or not packed_f32(dst, src0) or (mask is not None and mask.type not in (F32, F16)):
+        softmax.forward_soft_max(params, dst)
+        return
+    max_bias, n_head_log2, m0, m1 = dst.op_param_f32(1), 0, 1.0, 1.0
+    if max_bias > 0:
+        n_head_log2, m0, m1 = softmax.alibi_bases(dst.ne[2], max_bias)
+    x, y = place(src0), place(dst)
+    m, ne1, nb1 = (x, src0.ne, src0.nb) if mask is None else (place(mask), mask.ne, mask.nb)
+    first, last = share(params, dst.nrows)
+    soft_max_rows(
+        x.memory, x.offset, src0.nb, m.memory, m.offset, nb1, ne1, 0 if mask is None else mask.type.type_size,
+        dst.op_param_f32(0), m0, m1, n_head_log2, y.memory, y.offset, dst.nb, dst.ne, first, last,
+    )  # fmt: skip
+
+
 SMALL = {
     "ADD": forward_binary,
     "SUB": forward_binary,
@@ -353,6 +417,7 @@ SMALL = {
     "DIV": forward_binary,
     "RMS_NORM": forward_rms_norm,
     "ROPE": forward_rope,
+    "SOFT_MAX": forward_soft_max,
     "SET_ROWS": forward_set_rows,
     "GLU": forward_glu,
 }
