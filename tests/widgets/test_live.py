@@ -149,4 +149,4 @@ def test_a_failure_is_told_in_one_line() -> None:
 def test_what_the_model_says_is_text() -> None:
     shown = text_html("<b>", ["<script>alert(1)</script>", "\n", "\u202e&"])
     assert "<script" not in shown
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;\n\\u202e&amp;" in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;\n\ufffd&amp;" in shown

@@ -1,7 +1,7 @@
 """The words on a picture: names made safe to see, shapes, sizes, and how wide they are.
 
 A tensor's name is text from a stranger. `visible` turns what cannot be seen, or would turn the text around it, into
-escapes that can be read; escaping for SVG, DOT or HTML is the writer's work.
+signs; escaping for SVG, DOT or HTML is the writer's work.
 """
 
 from __future__ import annotations
@@ -21,17 +21,21 @@ _PLAIN = re.compile(r"[ -~]*\Z")
 
 @lru_cache(maxsize=65536)
 def visible(text: str) -> str:
-    """`text` on one line: control, format (right-to-left marks among them) and broken characters become escapes."""
+    """`text` on one line, as the player shows it: line ends and tabs as signs, what else cannot be seen as `\ufffd`.
+
+    Control characters, broken ones and those that turn the text around (right-to-left marks) cannot be seen.
+    """
     if _PLAIN.match(text):
         return text
-    return "".join(_escape(c) if unicodedata.category(c) in _UNSEEN else c for c in text)
+    return "".join(_SIGNS.get(c) or ("\ufffd" if _unseen(c) else c) for c in text)
 
 
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SIGNS = {"\n": "⏎", "\t": "⇥"}
+_JOINERS = "\u200c\u200d"
 
 
-def _escape(c: str) -> str:
-    return c.encode("unicode_escape").decode("ascii") if ord(c) < 0xD800 or ord(c) > 0xDFFF else f"\\u{ord(c):04x}"
+def _unseen(c: str) -> bool:
+    return unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in _JOINERS
 
 
 def short(text: str, limit: int = NAME_LIMIT) -> str:

@@ -121,9 +121,8 @@ def draw_timeline(
     y_peak = top + up - plan.peak * y_of
     x_peak = left + (plan.peak_at + 0.5) * x_of
     out.append(f'<path class="axis" d="M{left} {top}V{top + up}H{left + across}"/>')
-    out.append(
-        f'<path class="peak" stroke-dasharray="4 3" d="M{left} {y_peak:.1f}H{left + across}M{x_peak:.1f} {top}V{top + up}"/>'
-    )
+    lines = f"M{left} {y_peak:.1f}H{left + across}M{x_peak:.1f} {top}V{top + up}"
+    out.append(f'<path class="peak" stroke-dasharray="4 3" d="{lines}"/>')
     out += names + _ticks(plan, left, top, across, up)
     out.append(
         f'<text class="small peak" x="{left + 4}" y="{top - 4}">{text_of(peak_words(plan, tensors, 110))}</text>'

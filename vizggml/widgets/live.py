@@ -103,7 +103,7 @@ def text_html(prompt: str, tokens: Iterable[str], error: str = "") -> str:
 
 
 def escape_text(text: str) -> str:
-    """`text` for HTML; line breaks and tabs stay, other unseen characters are shown."""
+    """`text` for HTML; line breaks and tabs stay."""
     return "".join(c if c in "\n\t" else escape(visible(c)) for c in text)
 
 

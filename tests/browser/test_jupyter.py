@@ -1,0 +1,93 @@
+"""The player in JupyterLab: a person steps and Python knows, Python sets the step and the person sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.driver import Lab
+
+OpenPage = Callable[..., Page]
+
+RECORD = """
+import vizggml as vg
+from vizggml import ggml
+from vizggml.timeline.sentences import render
+with vg.record() as trace:
+    ctx = ggml.Context(mem_size=1 << 20, no_alloc=True)
+    W, x, b = (ctx.new_tensor("F32", ne, name=n) for ne, n in (((3, 2), "W"), ((3,), "x"), ((2,), "b")))
+    g = ggml.Graph(ctx)
+    g.build_forward_expand(ggml.relu(ctx, ggml.add(ctx, ggml.mul_mat(ctx, W, x), b)))
+    ggml.GraphAllocator(ggml.cpu_buffer_type()).alloc_graph(g)
+player = vg.view(trace, step=20)
+player
+"""
+
+LIVE = """
+import vizggml as vg
+shown = vg.live(vg.load_model("tiny"), "Once upon a time", max_tokens=3, n_ctx=64)
+shown
+"""
+
+
+@pytest.fixture
+def viewed(lab: Lab, open_page: OpenPage) -> Iterator[tuple[Lab, Page]]:
+    lab.write(
+        "view.ipynb", RECORD, "print(player.step)", "player.step = 33", "print(render(trace.tracks(), player.step))"
+    )
+    page = open_page(quiet=True)
+    lab.open(page, "view.ipynb")
+    lab.run(page, 0)
+    expect(page.locator(".vg-sentence")).to_be_visible(timeout=30_000)
+    yield lab, page
+    page.locator(".jp-Notebook").first.wait_for()
+
+
+def test_stepping_is_told_to_python_and_python_steps(viewed: tuple[Lab, Page]) -> None:
+    lab, page = viewed
+    number = page.locator(".vg-goto")
+    expect(number).to_have_value("20")
+    page.locator(".vg-sentence").click()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    expect(number).to_have_value("22")
+    page.wait_for_timeout(300)
+    lab.run(page, 1)
+    assert lab.output(page, 1) == "22"
+    lab.run(page, 2)
+    expect(number).to_have_value("33")
+    lab.run(page, 3)
+    expect(page.locator(".vg-sentence")).to_have_text(lab.output(page, 3))
+
+
+def test_the_notebook_keeps_a_picture(viewed: tuple[Lab, Page]) -> None:
+    """What is saved holds an SVG beside the widget, for whoever reads it without a kernel."""
+    lab, page = viewed
+    page.keyboard.press("Control+s")
+    saved = lab.folder / "view.ipynb"
+    for _ in range(50):
+        if "image/svg+xml" in saved.read_text():
+            break
+        page.wait_for_timeout(100)
+    assert "image/svg+xml" in saved.read_text()
+    assert "Step 20 of" in saved.read_text()
+
+
+def test_a_run_streams_beside_the_player(lab: Lab, open_page: OpenPage) -> None:
+    lab.write("live.ipynb", LIVE, "print(len(shown.runner.traces), repr(''.join(shown.runner.tokens)))")
+    page = open_page(quiet=True)
+    lab.open(page, "live.ipynb")
+    lab.run(page, 0)
+    run = page.get_by_role("button", name="Run", exact=True).last
+    expect(run).to_be_enabled(timeout=30_000)
+    run.click()
+    expect(page.locator(".vg-sentence")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("button", name="Stop", exact=True).last).to_be_disabled(timeout=30_000)
+    lab.run(page, 1)
+    count, text = lab.output(page, 1).split(" ", 1)
+    assert count == "3"
+    shown = page.locator(".jp-OutputArea-output .widget-html-content div").first.inner_text()
+    assert shown.replace("\xa0", " ") == "Once upon a time" + text.strip("'\"")
