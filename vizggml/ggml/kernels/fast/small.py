@@ -358,7 +358,7 @@ def soft_max_rows(
     scale: float, m0: float, m1: float, n_head_log2: int, y: Memory, y_offset: int, nb: Dims, ne: Dims,
     first: int, last: int,
 ) -> None:  # fmt: skip
-    """Rows first..last of y = softmax(x * scale + slope * mask); a mask element has `mask_size` bytes, 0 for no mask."""
+    """Rows first..last of y = softmax(x * scale + slope * mask); an element of the mask has `mask_size` bytes, or 0."""
     n = ne[0]
     for row in range(first, last):
         given = row_at(x.ctypes.data + x_offset, row, ne, nb0)
