@@ -13,6 +13,8 @@ from vizggml.timeline.plan import Life, Plan, lives_of_placement
 from vizggml.timeline.track import Track
 
 FREE = -1
+UNKNOWN = -2
+"""In place of an owner: nobody, and somebody who was there before the recording."""
 ENDLESS_FROM = 2**61
 NO_ALLOCATOR = -1
 
@@ -62,14 +64,18 @@ class Blocks:
     ) -> None:
         """`freed_size` bytes at `freed` are now part of the free block at `offset`."""
         tiles = self.chunks.setdefault((allocator, chunk), {})
-        if freed not in tiles:
-            # the tail of a block whose new owner needs less than the old one
-            before = max((start for start in tiles if start < freed), default=None)
-            if before is not None and before + tiles[before][0] > freed:
-                self.set(i, allocator, chunk, before, freed - before, tiles[before][1])
-        for start in (freed, freed + freed_size):
-            if start != offset and start in tiles and (start == freed or size > start - offset):
-                self.clear(i, allocator, chunk, start)
+        start = freed if freed in tiles else max((start for start in tiles if start < freed), default=freed)
+        held, owner = tiles.get(start, (0, FREE))
+        rest = start + held - (freed + freed_size)
+        if start < freed < start + held:
+            self.set(i, allocator, chunk, start, freed - start, owner)
+        elif start == freed != offset:
+            self.clear(i, allocator, chunk, freed)
+        after = freed + freed_size
+        if owner != FREE and rest > 0:
+            self.set(i, allocator, chunk, after, rest, owner)
+        elif after in tiles and after < offset + size:
+            self.clear(i, allocator, chunk, after)
         self.set(i, allocator, chunk, offset, size, FREE)
 
 
@@ -208,18 +214,18 @@ class MemoryFold:
         self._asked[allocator] = size
 
     def block_chosen(self, i: int, node: int, allocator: int, tensor: int, *rest: int) -> None:
-        self._chosen[allocator] = tensor
+        self._chosen[allocator] = tensor if tensor >= 0 else UNKNOWN
         self._last_allocator = allocator
 
     def block_split(
         self, i: int, node: int, allocator: int, chunk: int, block: int, offset: int, size: int, taken: int
     ) -> None:
         if taken:
-            self.blocks.set(i, allocator, chunk, offset - taken, taken, self._chosen.pop(allocator, FREE))
+            self.blocks.set(i, allocator, chunk, offset - taken, taken, self._chosen.pop(allocator, UNKNOWN))
         self.blocks.set(i, allocator, chunk, offset, size, FREE)
 
     def block_removed(self, i: int, node: int, allocator: int, chunk: int, block: int, offset: int, size: int) -> None:
-        self.blocks.set(i, allocator, chunk, offset, size, self._chosen.pop(allocator, FREE))
+        self.blocks.set(i, allocator, chunk, offset, size, self._chosen.pop(allocator, UNKNOWN))
 
     def block_merged(
         self,
@@ -242,6 +248,10 @@ class MemoryFold:
     # the plan
 
     def reserve_begin(self, i: int, node: int, galloc: int, graph: int, *rest: int) -> None:
+        if self._snapshot and not self.graph.graphs.nodes[graph]:
+            # the graph it was made for is gone: nothing that stands has a place in it
+            self.plan = None
+            return
         self._new_plan(i, graph, galloc)
 
     def _new_plan(self, i: int, graph: int, galloc: int) -> Plan:
@@ -259,6 +269,8 @@ class MemoryFold:
         if galloc >= 0 and not self._snapshot:
             self._allocator_of[galloc, buffer_id] = self._last_allocator
         plan = self.plan
+        if plan is None and self._snapshot:
+            return
         if plan is None or plan.finished:
             plan = self._new_plan(i, self.computing.graph if self.computing else -1, galloc)
         plan.allocator = self._allocator_of.get((galloc, buffer_id), self._last_allocator)
@@ -299,6 +311,8 @@ class MemoryFold:
         offset: int,
         size: int,
     ) -> None:
+        if self.plan is None and self._snapshot:
+            return
         plan = self.plan or self._new_plan(i, -1, galloc)
         at = plan.at(node)
         self._end_life(plan.lives.get(parent), at - 1, FREE)

@@ -1,0 +1,56 @@
+"""Reading tracks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.timeline.made import trace_of
+from vizggml.errors import VizggmlError
+from vizggml.events import ContextId, GraphId, OpRecorded, TensorCreated, TensorId, TensorNamed, Tokenized, VisitEnter
+from vizggml.timeline.columns import read_file
+from vizggml.timeline.tracks import Tracks
+
+
+@pytest.fixture(scope="module")
+def tracks() -> Tracks:
+    t = TensorId(0)
+    return trace_of(
+        TensorCreated(t, ContextId(0), "F32", (3, 2, 1, 1), (4, 12, 24, 24), 24),
+        TensorNamed(t, "W"),
+        OpRecorded(t, "ADD", "ADD", (), (TensorId(1), TensorId(2)), False),
+        Tokenized("ab", (4, 5), ("a", "b")),
+        VisitEnter(GraphId(0), t, 1, 0),
+    ).tracks()
+
+
+def test_fields(tracks: Tracks) -> None:
+    assert tracks.field("TensorCreated", "ne", 0) == [3, 2, 1, 1]
+    assert tracks.field("TensorCreated", "nbytes", 0) == 24
+    assert tracks.string(tracks.field("TensorNamed", "name", 0)) == "W"
+    assert tracks.field("OpRecorded", "src", 0) == [1, 2]
+    assert [tracks.string(i) for i in tracks.field("Tokenized", "pieces", 0)] == ["a", "b"]
+    assert tracks.string(-1) == ""
+
+
+def test_what_holds_at_an_event(tracks: Tracks) -> None:
+    assert tracks.at("node", 3)["tensor"].tolist() == []
+    assert {c: v.tolist() for c, v in tracks.at("node", 4).items()} == {
+        "a": [4],
+        "b": [5],
+        "tensor": [0],
+        "status": [1],
+    }
+    assert tracks.open_at("node", 4).tolist() == [0]
+    assert len(tracks) == tracks.n_events == 5
+
+
+def test_a_file_of_tracks(tracks: Tracks, tmp_path: Path) -> None:
+    tracks.save(tmp_path / "x.tracks")
+    content = read_file(tmp_path / "x.tracks", "tracks", 1)
+    assert content.meta == tracks.meta
+    read = Tracks.from_bytes((tmp_path / "x.tracks").read_bytes())
+    assert read.strings == tracks.strings
+    with pytest.raises(VizggmlError, match="tracks: 3 bytes"):
+        Tracks.from_bytes(b"abc")
