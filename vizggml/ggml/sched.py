@@ -253,7 +253,7 @@ class BackendSched:
         return UNASSIGNED, ""
 
     def _expand(self, graph: Graph) -> None:
-        """Pass 2: neighbours follow, first those of the preferred backends, then all. Pass 3: the rest by inputs."""
+        """Pass 2: neighbours follow, first those of the preferred backends, then all. Pass 3: the rest."""
         cpu = len(self.backends) - 1
         for skipped in (cpu, UNASSIGNED):
             for nodes in (graph.nodes, graph.nodes[::-1]):
@@ -269,6 +269,17 @@ class BackendSched:
                 able = [i for i, backend in enumerate(self.backends) if backend.supports_op(node)]
                 best = max(able, key=lambda i: self._n_supported(node, i), default=UNASSIGNED)
                 self._assign(graph, node, best, "most inputs")
+            else:
+                self._upgrade(graph, node)
+
+    def _upgrade(self, graph: Graph, node: Tensor) -> None:
+        """A preferred backend with the same memory takes the node, if it can read all sources."""
+        id = self._of(node)
+        for i in range(id):
+            if self.bufts[i] is self.bufts[id] and self.backends[i].supports_op(node):
+                if self._n_supported(node, i) == sum(1 for src in node.src if src is not None):
+                    self._assign(graph, node, i, "preferred, same memory")
+                    return
 
     def _n_supported(self, node: Tensor, id: int) -> int:
         return sum(1 for src in node.src if src is not None and self._readable(src, id))
