@@ -190,7 +190,8 @@ def test_a_backend_may_be_asked_for() -> None:
 def test_a_preferred_backend_takes_what_lies_in_the_same_memory() -> None:
     """Like BLAS beside the CPU: sums go to it, the rest stays."""
     ctx = Context(1 << 16, no_alloc=True)
-    *_, wx, total, out = affine(ctx)
+    *_, b, wx, total, out = affine(ctx)
+    b.set_input()
     adder, cpu = Device(), CPUBackend(1, fast=False)
     adder.buft = cpu.buft
     sched = BackendSched([adder, cpu])
@@ -200,11 +201,7 @@ def test_a_preferred_backend_takes_what_lies_in_the_same_memory() -> None:
     assert [(e.tensor, e.why) for e in events.of(BackendAssigned) if e.backend == "device"] == [
         (total.id, "preferred, same memory")
     ]
-    assert [(split.backend_id, split.i_start, split.i_end) for split in sched.splits] == [
-        (1, 0, 1),
-        (0, 1, 2),
-        (1, 2, 3),
-    ]
+    assert [(s.backend_id, s.i_start, s.i_end) for s in sched.splits] == [(1, 0, 1), (0, 1, 2), (1, 2, 3)]
     assert sched.n_copies == 0
 
 

@@ -275,11 +275,12 @@ class BackendSched:
     def _upgrade(self, graph: Graph, node: Tensor) -> None:
         """A preferred backend with the same memory takes the node, if it can read all sources."""
         id = self._of(node)
+        n_src = sum(1 for src in node.src if src is not None)
         for i in range(id):
-            if self.bufts[i] is self.bufts[id] and self.backends[i].supports_op(node):
-                if self._n_supported(node, i) == sum(1 for src in node.src if src is not None):
-                    self._assign(graph, node, i, "preferred, same memory")
-                    return
+            able = self.bufts[i] is self.bufts[id] and self.backends[i].supports_op(node)
+            if able and self._n_supported(node, i) == n_src:
+                self._assign(graph, node, i, "preferred, same memory")
+                return
 
     def _n_supported(self, node: Tensor, id: int) -> int:
         return sum(1 for src in node.src if src is not None and self._readable(src, id))
