@@ -53,7 +53,8 @@ def test_the_three_allocations_of_the_first_lesson() -> None:
     # the textbook trace, without in-place reuse and without padding: 0, 8, 0, and 16 bytes at the peak
     g, t = lesson()
     with recorded() as events:
-        compute_releasing(g, cpu_buffer_type(1))
+        buffer = compute_releasing(g, cpu_buffer_type(1))
+    assert buffer.size == 16
     assert t["out"].array().ravel().tolist() == [3, 0]
     assigned = [e for e in events if isinstance(e, TensorAssigned)]
     assert [(e.tensor, e.offset, e.size) for e in assigned] == [

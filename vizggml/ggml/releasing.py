@@ -40,16 +40,17 @@ Hook = Callable[[Tensor], None]
 
 
 class _Run:
-    """One run: what is left of each tensor's use count, and where each tensor was put."""
+    """One run: what is left of each tensor's use count, and where each tensor was put.
 
-    def __init__(self, g: Graph, buft: BufferType) -> None:
+    Without a `buffer` it is a rehearsal: places are given out and taken back, but no tensor is put there.
+    """
+
+    def __init__(self, g: Graph, buft: BufferType, buffer: Buffer | None) -> None:
         self.g = g
         self.buft = buft
+        self.buffer = buffer
         self.tallocr = DynTallocr(buft.alignment)
         self.tallocr.reset()
-        mine = [n for n in g.nodes if n.data is None and n.view_src is None]
-        # enough for all of them side by side; pages that no tensor reaches are never touched
-        self.buffer = buft.alloc_buffer(sum(self.size(n) for n in mine), "compute")
         self.left = {t.id: g.use_count(t) for t in (*g.leafs, *g.nodes)}
         self.n_views: dict[int, int] = {}
         for n in g.nodes:
@@ -65,10 +66,12 @@ class _Run:
         if t.data is not None:
             return
         if t.view_src is not None:
-            view_init(t)
+            if self.buffer is not None:
+                view_init(t)
             return
         chunk, offset = self.placed[t.id] = self.tallocr.alloc(self.buft.get_alloc_size(t), t)
-        self.buffer.tensor_alloc(t, offset)
+        if self.buffer is not None:
+            self.buffer.tensor_alloc(t, offset)
         if bus.on:
             bus.emit(TensorAssigned(NO_GALLOC, t.id, 0, chunk, offset, self.size(t)))
 
@@ -97,11 +100,24 @@ class _Run:
         else:
             self.tallocr.free_bytes(place, self.size(t))
 
-    def finish(self, step: Step) -> None:
-        """After a node: each distinct source has one use less for each time it was one."""
-        for src in step.node.src:
+    def finish(self, node: Tensor) -> None:
+        """After a node: each of its sources has one use less."""
+        for src in node.src:
             if src is not None:
                 self.used(src)
+
+
+def peak_size(g: Graph, buft: BufferType) -> int:
+    """The bytes that a run will need at once: it is rehearsed, and nobody hears of it."""
+    on, bus.on = bus.on, False
+    try:
+        run = _Run(g, buft, None)
+        for node in g.nodes:
+            run.assign(node)
+            run.finish(node)
+    finally:
+        bus.on = on
+    return sum(chunk.max_size for chunk in run.tallocr.chunks)
 
 
 def compute_releasing(
@@ -123,7 +139,9 @@ def compute_releasing(
             raise VizggmlError(f"leaf {leaf.name!r} has no memory: give it some and its values before computing")
     plan = graph_plan(g, 1)
     tape = record_tape(plan, TapeKey(textbook, False, False))
-    run = _Run(g, buft or cpu_buffer_type())
+    buft = buft or cpu_buffer_type()
+    buffer = buft.alloc_buffer(peak_size(g, buft), "compute")
+    run = _Run(g, buft, buffer)
     begin = time.perf_counter_ns()
     if bus.on:
         bus.emit(ComputeBegin(g.id, len(g.nodes), 1))
@@ -135,12 +153,12 @@ def compute_releasing(
                 _compute(g, step, begin, before_node, after_node)
             elif bus.on:
                 bus.emit(NodeSkipped(g.id, step.node.id, step.skip))
-            run.finish(step)
+            run.finish(step.node)
     finally:
         bus.node = NO_TENSOR
     if bus.on:
         bus.emit(ComputeEnd(g.id, time.perf_counter_ns() - begin))
-    return run.buffer
+    return buffer
 
 
 def _compute(g: Graph, step: Step, begin: int, before_node: Hook | None, after_node: Hook | None) -> None:
