@@ -81,11 +81,11 @@ def test_a_run_streams_beside_the_player(lab: Lab, open_page: OpenPage) -> None:
     page = open_page(quiet=True)
     lab.open(page, "live.ipynb")
     lab.run(page, 0)
-    run = page.get_by_role("button", name="Run", exact=True).last
+    run = page.locator("button.widget-button", has_text="Run")
     expect(run).to_be_enabled(timeout=30_000)
     run.click()
     expect(page.locator(".vg-sentence")).to_be_visible(timeout=30_000)
-    expect(page.get_by_role("button", name="Stop", exact=True).last).to_be_disabled(timeout=30_000)
+    expect(page.locator("button.widget-button", has_text="Stop")).to_be_disabled(timeout=30_000)
     lab.run(page, 1)
     count, text = lab.output(page, 1).split(" ", 1)
     assert count == "3"

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.widgets.test_view import lesson
+from vizggml.errors import VizggmlError
 from vizggml.timeline.trace import Trace
 from vizggml.widgets.live import Live, live, text_html
-from vizggml.widgets.runner import ModelRunner
+from vizggml.widgets.runner import ModelRunner, one_line
 
 
 class FakeRunner:
@@ -61,7 +62,7 @@ class Model:
             assert self.gate.acquire(timeout=10)
             lesson_events()
             if self.fails:
-                raise ValueError("prompt: 300 tokens, the context has 256")
+                raise VizggmlError("prompt: 300 tokens, the context has 256")
             yield Token(piece)
 
 
@@ -143,7 +144,16 @@ def test_a_failure_is_told_in_one_line() -> None:
     runner.changed = lambda: (refresh(), done.set())  # type: ignore[assignment, return-value, func-returns-value]
     widget.run.click()
     assert done.wait(10)
-    assert "prompt: 300 tokens, the context has 256" in widget.text.value
+    assert ">prompt: 300 tokens, the context has 256</div>" in widget.text.value
+
+
+def test_anothers_failure_is_named_and_cut_to_a_line() -> None:
+    assert one_line(ValueError("this\nand\nthat")) == "ValueError: this"
+    assert one_line(KeyboardError()) == "KeyboardError"
+
+
+class KeyboardError(Exception):
+    pass
 
 
 def test_what_the_model_says_is_text() -> None:

@@ -30,7 +30,8 @@ function render({ model, el }) {
     player?.destroy();
     player = null;
     host.replaceChildren();
-    if (!model.get("tracks").byteLength) return;
+    host.hidden = !model.get("tracks").byteLength;
+    if (host.hidden) return;
     player = create({
       tracks: bytesOf(model.get("tracks")),
       layout: JSON.parse(model.get("graph_layout")),

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from vizggml.errors import VizggmlError
 from vizggml.timeline.record import record
 from vizggml.timeline.trace import Trace
 
@@ -82,7 +83,7 @@ class ModelRunner:
                 self.tokens.append(token.text)
                 self.changed()
         except Exception as error:
-            self.error = str(error) or type(error).__name__
+            self.error = one_line(error)
         finally:
             self._close(locals().get("made"))
 
@@ -92,3 +93,9 @@ class ModelRunner:
             close()
         self._thread = None
         self.changed()
+
+
+def one_line(error: Exception) -> str:
+    """What went wrong, in a line: ours says all in one, of others the first stands with the error's name."""
+    first = next(iter(str(error).splitlines()), "")
+    return first if isinstance(error, VizggmlError) else f"{type(error).__name__}: {first}".removesuffix(": ")
