@@ -14,7 +14,7 @@ from vizggml.timeline.track import Track
 
 FREE = -1
 UNKNOWN = -2
-"""In place of an owner: nobody, and somebody who was there before the recording."""
+"""In place of an owner: nobody, and somebody from before the recording, for whom there is no row in the track."""
 ENDLESS_FROM = 2**61
 NO_ALLOCATOR = -1
 
@@ -36,6 +36,9 @@ class Blocks:
         if tiles is None:
             tiles = self.chunks[allocator, chunk] = {}
         tiles[offset] = size, owner
+        if owner == UNKNOWN:
+            self.track.clear(i, (allocator, chunk, offset))
+            return
         self.track.set(i, (allocator, chunk, offset), allocator, small(chunk), offset, size, owner)
 
     def clear(self, i: int, allocator: int, chunk: int, offset: int) -> None:
@@ -315,7 +318,7 @@ class MemoryFold:
             return
         plan = self.plan or self._new_plan(i, -1, galloc)
         at = plan.at(node)
-        self._end_life(plan.lives.get(parent), at - 1, FREE)
+        self._end_life(plan.lives.get(parent), at - 1, tensor)
         allocator = self._allocator_of.get((galloc, buffer_id), NO_ALLOCATOR)
         held, owner = self.blocks.at(allocator, chunk, offset)
         self._live(i, plan, Life(tensor, chunk, offset, size, at, plan.n_nodes - 1, reuses=parent, held=held))

@@ -120,7 +120,7 @@ def lives_of_placement(fold: GraphFold, graph: int, place: Track, compute: set[i
             taken = lives.get(src)
             if taken is not None and life.reuses == NONE and _takes_over(life, taken):
                 life.reuses = src
-                taken.last, taken.freed_by = max(taken.first, life.first - 1), NONE
+                taken.last, taken.freed_by = max(taken.first, life.first - 1), life.tensor
     return sorted(lives.values(), key=lambda life: life.first)
 
 
