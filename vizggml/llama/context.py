@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,16 @@ class Context:
         self.gf_res_prev_active: GraphResult | None = None
         self.n_decoded = 0
         self.n_reused = 0
+        bus.standing.add(self)
         self.sched_reserve()
+
+    def snapshot(self) -> Iterator[Event]:
+        """Nothing of its own: its cache, graphs and buffers tell of themselves."""
+        return iter(())
+
+    def describe(self) -> dict[str, object]:
+        """What a trace's header says of it."""
+        return {"params": asdict(self.cparams)}
 
     # Memory.
 
@@ -202,7 +211,8 @@ class Context:
 
         def ended(event: Event) -> None:
             if isinstance(event, NodeEnd) and event.thread == 0 and event.tensor in writes:
-                for told in self.memory.written(*writes[event.tensor][:1], slot, *writes[event.tensor][1:]):
+                t, il, which = writes[event.tensor]
+                for told in self.memory.written(t, slot, il, which):
                     bus.emit(told, cause=event.seq)
 
         unsubscribe = bus.subscribe(NodeEnd, ended)

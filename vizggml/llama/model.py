@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from vizggml.errors import VizggmlError
+from vizggml.events import Event, bus
 from vizggml.ggml.gguf import GGUF, read_gguf
 from vizggml.llama.context import Context
 from vizggml.llama.cparams import ContextParams
@@ -23,6 +25,15 @@ class Model:
         self.hparams = hparams
         self.vocab = vocab
         self.weights = weights
+        bus.standing.add(self)
+
+    def snapshot(self) -> Iterator[Event]:
+        """Nothing of its own: its tensors and buffers tell of themselves."""
+        return iter(())
+
+    def describe(self) -> dict[str, object]:
+        """What a trace's header says of it."""
+        return {"model": self.gguf.path.name}
 
     def __repr__(self) -> str:
         hp = self.hparams
@@ -38,6 +49,7 @@ class Model:
 
     def close(self) -> None:
         """Let go of the weights and unmap the file."""
+        bus.standing.discard(self)
         for buffer in self.weights.buffers:
             buffer.free()
         self.weights.context.free()
