@@ -18,6 +18,7 @@ from vizggml.errors import VizggmlError
 from vizggml.ggml import quants
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.quants.floats import bf16_values
+from vizggml.ggml.quants.legacy import split_q4_1, sums_q8_1
 from vizggml.ggml.quants.rounding import Floats
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import CACHE_LINE_SIZE, TYPES
@@ -274,7 +275,7 @@ def online_softmax(a: Attention, rows: Rows, cells: Range, VKQ: Floats, Q_q: Flo
     are kept in F16, as ggml keeps them.
     """
     i3, heads, queries = a.where(rows)
-    q = _encoded_q(a, a.q.array()[i3, heads, queries], Q_q)
+    q, q_sums = _encoded_q(a, a.q.array()[i3, heads, queries], Q_q)
     planes = [a.kv_plane(a.v, *at) for at in zip(i3.tolist(), heads.tolist(), strict=True)]
     distinct = sorted(set(planes))
     plane = np.array([distinct.index(p) for p in planes])
@@ -283,7 +284,7 @@ def online_softmax(a: Attention, rows: Rows, cells: Range, VKQ: Floats, Q_q: Flo
     for first in range(cells[0], cells[1], CELLS_AT_A_TIME):
         block = slice(first, min(first + CELLS_AT_A_TIME, cells[1]))
         V = np.stack([_plane(a.v, *p, block) for p in distinct])
-        scores = _row_scores(a, (i3, heads, queries), block, q)
+        scores = _row_scores(a, (i3, heads, queries), block, q, q_sums)
         down, weight, M = _weights(scores, M)
         for i in range(scores.shape[1]):
             if np.any(down[:, i] != 1):
@@ -304,22 +305,28 @@ def _weights(scores: Floats, M: Floats) -> tuple[Floats, Floats, Floats]:
     return down, weight, M_at[:, -1]
 
 
-def _encoded_q(a: Attention, q: Floats, Q_q: Floats) -> Floats:
-    """Q (rows, DK) as its encoding in the scratch says."""
+def _encoded_q(a: Attention, q: Floats, Q_q: Floats) -> tuple[Floats, Floats | None]:
+    """Q (rows, DK) as its encoding in the scratch says; and for a K of Q4_1 the sums that meet K's minimums."""
     type = TYPES[a.k.type.vec_dot_type]
     n_bytes = type.row_size(a.DK)
     encoded = Q_q.view(np.uint8)[:, :n_bytes]
     encoded[:] = quants.from_float(type, q).reshape(len(q), n_bytes)
-    return quants.decode(type, np.ascontiguousarray(encoded).reshape(len(q), -1, type.type_size))
+    blocks = np.ascontiguousarray(encoded).reshape(len(q), -1, type.type_size)
+    return quants.decode(type, blocks), sums_q8_1(blocks) if type.name == "Q8_1" else None
 
 
-def _row_scores(a: Attention, at: tuple[Rows, Rows, Rows], cells: slice, q: Floats) -> Floats:
+def _row_scores(a: Attention, at: tuple[Rows, Rows, Rows], cells: slice, q: Floats, q_sums: Floats | None) -> Floats:
     """Scores (rows, cells), mask added: rows of one head go together."""
     i3, heads, queries = at
     scores = np.empty((len(heads), cells.stop - cells.start), np.float32)
     for s3, head in sorted(set(zip(i3.tolist(), heads.tolist(), strict=True))):
         own = (i3 == s3) & (heads == head)
-        kq = a.scores(q[own] @ _plane(a.k, *a.kv_plane(a.k, s3, head), cells).T)
+        plane = a.kv_plane(a.k, s3, head)
+        if q_sums is not None:
+            K, mins = split_q4_1(a.k.array()[plane][cells])
+            kq = a.scores(q[own] @ K.T + q_sums[own] @ mins.T)
+        else:
+            kq = a.scores(q[own] @ _plane(a.k, *plane, cells).T)
         masked = a.mask_rows(s3, head, queries[own], cells)
         scores[own] = kq if masked is None else kq + masked
     return scores

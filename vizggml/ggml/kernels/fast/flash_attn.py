@@ -32,6 +32,7 @@ from vizggml.ggml.kernels.fast.rows import (
     gemm,
     mad_f16,
     mad_f32,
+    mask_row,
     scale_f16,
     scale_f32,
     soften_row,
@@ -179,7 +180,7 @@ def alibi_slope(head: int, n_head: int, max_bias: np.float32) -> np.float32:
 
 
 @compiled()
-def mask_row(mask: Operand, shape: Shape, i3: int, head: int, query: int) -> int:
+def mask_address(mask: Operand, shape: Shape, i3: int, head: int, query: int) -> int:
     """The address of a query's mask, 0 if there is none."""
     if mask[1] == 0:
         return 0
@@ -275,7 +276,7 @@ def attend_rows(
         k = K[1] + head // (n_head // shape[6]) * K[3] + i3 // (n_seq // shape[7]) * K[4]
         v = V[1] + head // (n_head // shape[8]) * V[3] + i3 // (n_seq // shape[9]) * V[4]
         slope = alibi_slope(head, n_head, max_bias)
-        biases = mask_row(mask, shape, i3, head, query)
+        biases = mask_address(mask, shape, i3, head, query)
         call_from_float(encoder, Q[1] + query * Q[2] + head * Q[3] + i3 * Q[4], dk, q_q)
         zero_f32(vkq, 2 * dv)
         M, S = np.float32(-np.inf), np.float32(0)
@@ -322,10 +323,8 @@ def mask_tile(mask: int, nb1: int, slope: np.float32, n: int, width: int, out: i
     """The mask of n queries times the head's slope, as float32; whether it lets anything be seen."""
     seen = False
     for i in range(n):
-        for j in range(width):
-            bias = slope * half(mask + i * nb1 + 2 * j)
-            put_single(out + 4 * (i * out_width + j), bias)
-            seen = seen or bias != -np.inf
+        top = mask_row(mask + i * nb1, slope, width, out + 4 * i * out_width)
+        seen = seen or top != -np.inf
     return seen
 
 
@@ -388,7 +387,7 @@ def attend_tiles(
         for first in range(0, n_kv, tile_kv):
             width = min(tile_kv, n_kv - first)
             if mask[1]:
-                biases = mask_row(mask, shape, i3, head, query) + 2 * first
+                biases = mask_address(mask, shape, i3, head, query) + 2 * first
                 if not mask_tile(biases, mask[2], slope, n, width, mask32, tile_kv):
                     continue
             transpose_tile(decoder, k + first * K[2], K[2], width, dk, v32, k32, tile_kv)

@@ -3,14 +3,12 @@
 Numba knows no vector types, so this adds three (`F32`, `I32`, `I16`: sixteen lanes each) and the few instructions the
 kernels need, as LLVM's own vector operations; LLVM makes of them what the machine has (one AVX-512 register, two of
 AVX2, four of NEON). Addresses are plain integers.
-
-Numba keeps compiled kernels beside their source and does not look at this file to see whether they are old: after a
-change here, delete the `__pycache__` of this directory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -19,6 +17,8 @@ from numba import cfunc, njit
 from numba.core import types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic, models, register_model
+
+from vizggml.ggml.kernels.fast.stale import forget_stale
 
 LANES = 16
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -34,6 +34,9 @@ def compiled(*signatures: object) -> Callable[[_F], _F]:
 def address_of(function: Callable[..., object], signature: object) -> int:
     """Compile a function to be called by its address, and keep it: callers need not be compiled with all they call."""
     return cast("int", cfunc(signature, cache=True, error_model="numpy")(function).address)
+
+
+forget_stale(Path(__file__).parent)
 
 
 class Vector(types.Type):
@@ -73,7 +76,7 @@ FIVE, SEVEN, TWELVE = (types.UniTuple(types.int64, n) for n in (5, 7, 12))  # ty
 THREE_FLOATS = types.UniTuple(types.float64, 3)  # type: ignore[no-untyped-call]
 READ = types.Array(types.uint8, 1, "C", readonly=True)
 WRITE = types.Array(types.uint8, 1, "C")
-MATRIX = types.Array(types.float32, 2, "C")
+FLOATS = types.Array(types.float32, 1, "C")
 
 
 LOG2_E = 1.4426950408889634

@@ -1,4 +1,4 @@
-"""MUL_MAT, compiled. A few columns: dot products of packed rows. Many: rows decoded and given to BLAS."""
+"""MUL_MAT, compiled. A few columns: dot products of packed rows. Many: rows decoded a tile at a time and multiplied."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from vizggml.errors import VizggmlError
 from vizggml.ggml import types
 from vizggml.ggml.kernels.fast.lanes import (
     DIMS,
+    FLOATS,
     INT,
-    MATRIX,
     NONE,
     READ,
     WRITE,
@@ -19,17 +19,19 @@ from vizggml.ggml.kernels.fast.lanes import (
     call_vec_dot,
     compiled,
     put_single,
+    single,
 )
+from vizggml.ggml.kernels.fast.rows import gemm, zero_f32
 from vizggml.ggml.kernels.fast.traits import VEC_DOTS, from_float, to_float, vec_dot
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Memory, Tensor
 from vizggml.ggml.types import Type
 
-GEMM_FROM = 8
-"""Columns of a plane from which on decoding the weights for BLAS is faster."""
+TILES_FROM = 6
+"""Columns of a plane from which on decoding the weights is faster than a dot product for each."""
 
-DECODED_AT_A_TIME = 1 << 18
-"""Weights decoded for BLAS at a time: 1 MiB of floats."""
+TILE_ROWS, TILE_COLUMNS = 64, 128
+"""Weight rows decoded at a time, and columns they are multiplied with: 480 KB of floats at 576 elements a row."""
 
 ENCODED_BY_EACH = 1 << 16
 """Activations up to which every thread encodes them all: the same bytes, and nobody waits for anybody."""
@@ -45,13 +47,10 @@ def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
     if src0.nb[0] != src0.type.type_size or src1.nb[0] != src1.type.type_size:
         raise VizggmlError(f"mul_mat {dst.name!r}: rows are not contiguous (nb[0] {src0.nb[0]}, {src1.nb[0]})")
     if params.textbook:
-        _by_gemm(params, dst, src0, src1, Operand.of(src1), split=False)
-        return
-    given = _encoded(params, dst, src0, src1)
-    if src1.ne[1] >= GEMM_FROM:
-        _by_gemm(params, dst, src0, src1, given, split=given.type.name == "Q8_1")
+        _multiply(params, dst, src0, src1, Operand.of(src1), 0)
     else:
-        _by_dots(params, dst, src0, src1, given)
+        given = _encoded(params, dst, src0, src1)
+        _multiply(params, dst, src0, src1, given, vec_dot(src0.type.name))
 
 
 class Operand:
@@ -134,18 +133,95 @@ def _share(params: ComputeParams, dst: Tensor) -> tuple[int, int, int, int]:
     return 0, n_rows, min(n_columns, first), min(n_columns, first + each)
 
 
-def _by_dots(params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor, x: Operand) -> None:
+def _multiply(params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor, x: Operand, dot: int) -> None:
+    """Without a `dot` product, which is the textbook's way, everything is decoded."""
     w, y = Operand.of(src0), Operand.of(dst)
-    r0, r1, c0, c1 = _share(params, dst)
-    dot_rows(
-        vec_dot(w.type.name), w.memory, w.offset, w.nb, src0.ne, x.memory, x.offset, x.nb, src1.ne,
-        y.memory, y.offset, y.nb, r0, r1, c0, c1,
+    decoders = (to_float(w.type.name), to_float(x.type.name))
+    extra = src0.ne[0] // 32 if dot and w.type.name == "Q4_1" else 0
+    tiles = not dot or src1.ne[1] >= TILES_FROM
+    scratch = np.empty(_tile_floats(src0.ne[0] + extra, src1.ne[1]) if tiles else 0, np.float32)
+    multiply(
+        w.memory, w.offset, w.nb, src0.ne, x.memory, x.offset, x.nb, src1.ne, y.memory, y.offset, y.nb,
+        *_share(params, dst), dot, *decoders, extra, scratch,
     )  # fmt: skip
 
 
-@compiled(NONE(INT, READ, INT, DIMS, DIMS, READ, INT, DIMS, DIMS, WRITE, INT, DIMS, INT, INT, INT, INT))
+def _tile_floats(depth: int, columns: int) -> int:
+    """Activations, weights, product, and one row."""
+    room: int = tile_width(columns)
+    return depth * room + TILE_ROWS * depth + TILE_ROWS * room + depth
+
+
+@compiled()
+def tile_width(columns: int) -> int:
+    return min(TILE_COLUMNS, (columns + 31) // 32 * 32)
+
+
+@compiled()
 def dot_rows(
-    dot: int,
+    dot: int, w: int, w_nb1: int, x: int, x_nb1: int, y: int, y_nb1: int, n: int, rows: tuple[int, int], columns: int
+) -> None:
+    """A weight row meets its columns one after the other, while it is at hand."""
+    for row in range(rows[0], rows[1]):
+        for i in range(columns):
+            put_single(y + 4 * row + i * y_nb1, call_vec_dot(dot, w + row * w_nb1, x + i * x_nb1, n))
+
+
+@compiled()
+def decode_transposed(
+    decoder: int, x: int, nb1: int, n: int, extra: int, count: int, out: int, width: int, row: int
+) -> None:
+    """`count` rows of n elements and `extra` minimums or sums as columns of `out` (n + extra, width).
+
+    `row` has room for one decoded row.
+    """
+    for i in range(count):
+        call_to_float(decoder, x + i * nb1, n, row, row + 4 * n if extra else 0)
+        for p in range(n + extra):
+            put_single(out + 4 * (p * width + i), single(row + 4 * p))
+
+
+@compiled()
+def multiply_tiles(
+    decoders: tuple[int, int],
+    w: int,
+    w_nb1: int,
+    x: int,
+    x_nb1: int,
+    y: int,
+    y_nb1: int,
+    n: int,
+    extra: int,
+    rows: tuple[int, int],
+    columns: int,
+    scratch: int,
+) -> None:
+    """Tiles of decoded weights by decoded, transposed activations. `extra` minimums and sums are further elements.
+
+    Tiles are computed whole: what their last rows and columns hold beyond the matrix is multiplied too, and left there.
+    """
+    depth, room = n + extra, tile_width(columns)
+    b, a = scratch, scratch + 4 * depth * room
+    c = a + 4 * TILE_ROWS * depth
+    spare = c + 4 * TILE_ROWS * room
+    for column in range(0, columns, room):
+        count = min(room, columns - column)
+        decode_transposed(decoders[1], x + column * x_nb1, x_nb1, n, extra, count, b, room, spare)
+        for row in range(rows[0], rows[1], TILE_ROWS):
+            height = min(TILE_ROWS, rows[1] - row)
+            for i in range(height):
+                at = a + 4 * i * depth
+                call_to_float(decoders[0], w + (row + i) * w_nb1, n, at, at + 4 * n if extra else 0)
+            zero_f32(c, TILE_ROWS * room)
+            gemm(c, room, a, depth, b, room, (height + 3) // 4 * 4, depth, (count + 31) // 32 * 32)
+            for j in range(count):
+                out = y + (column + j) * y_nb1 + 4 * row
+                for i in range(height):
+                    put_single(out + 4 * i, single(c + 4 * (i * room + j)))
+
+
+@compiled(NONE(READ, INT, DIMS, DIMS, READ, INT, DIMS, DIMS, WRITE, INT, DIMS, *[INT] * 8, FLOATS))
+def multiply(
     w: Memory,
     w_offset: int,
     nb0: Dims,
@@ -161,63 +237,39 @@ def dot_rows(
     r1: int,
     c0: int,
     c1: int,
+    dot: int,
+    w_decoder: int,
+    x_decoder: int,
+    extra: int,
+    scratch: NDArray[np.float32],
 ) -> None:
-    """Weight rows r0..r1 by columns c0..c1, columns counted through all planes. A weight row meets its plane's columns
-    one after the other, while it is at hand."""
+    """Weight rows r0..r1 by columns c0..c1, columns counted through all planes."""
     r2, r3 = ne1[2] // ne0[2], ne1[3] // ne0[3]
+    n = ne0[0]
     column = c0
     while column < c1:
         plane = column // ne1[1]
         i3, i2 = plane // ne1[2], plane % ne1[2]
-        last = min(c1, (plane + 1) * ne1[1])
+        i1 = column - plane * ne1[1]
+        count = min(c1, (plane + 1) * ne1[1]) - column
         weights = w.ctypes.data + w_offset + i2 // r2 * nb0[2] + i3 // r3 * nb0[3]
-        given = x.ctypes.data + x_offset + i2 * nb1[2] + i3 * nb1[3]
-        out = y.ctypes.data + y_offset + i2 * nb[2] + i3 * nb[3]
-        for row in range(r0, r1):
-            for i in range(column - plane * ne1[1], last - plane * ne1[1]):
-                value = call_vec_dot(dot, weights + row * nb0[1], given + i * nb1[1], ne0[0])
-                put_single(out + 4 * row + i * nb[1], value)
-        column = last
-
-
-def _by_gemm(params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor, x: Operand, *, split: bool) -> None:
-    """Rows of weights decoded a block at a time. With `split`, minimums and sums are further elements of each row."""
-    w = Operand.of(src0)
-    r0, r1, c0, c1 = _share(params, dst)
-    n = src0.ne[0]
-    width = n + n // 32 if split else n
-    step = max(1, DECODED_AT_A_TIME // max(1, width))
-    r2, r3 = src1.ne[2] // src0.ne[2], src1.ne[3] // src0.ne[3]
-    n1 = src1.ne[1]
-    for i03, i02 in np.ndindex(src0.ne[3], src0.ne[2]):
-        planes = []
-        for i13 in range(i03 * r3, (i03 + 1) * r3):
-            for i12 in range(i02 * r2, (i02 + 1) * r2):
-                before = (i13 * src1.ne[2] + i12) * n1
-                first, last = max(c0 - before, 0), min(c1 - before, n1)
-                if first < last:
-                    at = x.offset + i12 * x.nb[2] + i13 * x.nb[3]
-                    planes.append((i13, i12, first, last, _decoded(x, at, first, last, n, width)))
-        if not planes:
-            continue
-        for row in range(r0, r1, step):
-            end = min(row + step, r1)
-            weights = _decoded(w, w.offset + i02 * w.nb[2] + i03 * w.nb[3], row, end, n, width).T
-            for i13, i12, first, last, given in planes:
-                np.matmul(given, weights, out=dst.array()[i13, i12, first:last, row:end])
-
-
-def _decoded(x: Operand, offset: int, first: int, last: int, n: int, width: int) -> NDArray[np.float32]:
-    out = np.empty((last - first, width), np.float32)
-    decode_rows(to_float(x.type.name), x.memory, offset, x.nb[1], first, n, out)
-    return out
-
-
-@compiled(NONE(INT, READ, INT, INT, INT, INT, MATRIX))
-def decode_rows(decoder: int, x: Memory, offset: int, nb1: int, first: int, n: int, out: NDArray[np.float32]) -> None:
-    """Rows of n elements from row `first` on, as many as `out` has; beyond n its rows hold minimums or sums."""
-    width = out.shape[1]
-    for i in range(out.shape[0]):
-        target = out.ctypes.data + 4 * width * i
-        minimums = target + 4 * n if width > n else 0
-        call_to_float(decoder, x.ctypes.data + offset + (first + i) * nb1, n, target, minimums)
+        given = x.ctypes.data + x_offset + i2 * nb1[2] + i3 * nb1[3] + i1 * nb1[1]
+        out = y.ctypes.data + y_offset + i2 * nb[2] + i3 * nb[3] + i1 * nb[1]
+        if dot and ne1[1] < TILES_FROM:
+            dot_rows(dot, weights, nb0[1], given, nb1[1], out, nb[1], n, (r0, r1), count)
+        else:
+            multiply_tiles(
+                (w_decoder, x_decoder),
+                weights,
+                nb0[1],
+                given,
+                nb1[1],
+                out,
+                nb[1],
+                n,
+                extra,
+                (r0, r1),
+                count,
+                scratch.ctypes.data,
+            )
+        column += count

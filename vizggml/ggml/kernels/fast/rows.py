@@ -8,10 +8,12 @@ import numpy as np
 
 from vizggml.ggml.kernels.fast.lanes import (
     LANES,
+    add,
     compiled,
     exp,
     fma_by,
     half,
+    largest,
     load_f16,
     load_f32,
     plus,
@@ -94,40 +96,80 @@ def mad_f16(y: int, x: int, s: np.float32, n: int) -> None:
 @compiled()
 def gemm(c: int, c_width: int, a: int, a_width: int, b: int, b_width: int, m: int, k: int, n: int) -> None:
     """`simd_gemm`, ggml/src/ggml-cpu/simd-gemm.h: c (m, n) += a (m, k) @ b (k, n), rows `*_width` floats apart."""
-    j = 0
+    i = 0
+    while i + 4 <= m:
+        j = 0
+        while j + 2 * LANES <= n:
+            gemm_4_by_32(c + 4 * (i * c_width + j), c_width, a + 4 * i * a_width, a_width, b + 4 * j, b_width, k)
+            j += 2 * LANES
+        for row in range(i, i + 4):
+            gemm_row(c + 4 * row * c_width, a + 4 * row * a_width, b, b_width, j, k, n)
+        i += 4
+    while i < m:
+        gemm_row(c + 4 * i * c_width, a + 4 * i * a_width, b, b_width, 0, k, n)
+        i += 1
+
+
+@compiled()
+def gemm_4_by_32(c: int, c_width: int, a: int, a_width: int, b: int, b_width: int, k: int) -> None:
+    """Four rows by two vectors, in registers: each number of `a` is used twice, each vector of `b` four times."""
+    up, step = 4 * c_width, 4 * a_width
+    l0, l1, l2, l3 = load_f32(c), load_f32(c + up), load_f32(c + 2 * up), load_f32(c + 3 * up)
+    c += 64
+    r0, r1, r2, r3 = load_f32(c), load_f32(c + up), load_f32(c + 2 * up), load_f32(c + 3 * up)
+    for p in range(k):
+        left, right = load_f32(b), load_f32(b + 64)
+        s0, s1 = single(a + 4 * p), single(a + step + 4 * p)
+        s2, s3 = single(a + 2 * step + 4 * p), single(a + 3 * step + 4 * p)
+        l0, r0 = fma_by(left, s0, l0), fma_by(right, s0, r0)
+        l1, r1 = fma_by(left, s1, l1), fma_by(right, s1, r1)
+        l2, r2 = fma_by(left, s2, l2), fma_by(right, s2, r2)
+        l3, r3 = fma_by(left, s3, l3), fma_by(right, s3, r3)
+        b += 4 * b_width
+    store_f32(c, r0)
+    store_f32(c + up, r1)
+    store_f32(c + 2 * up, r2)
+    store_f32(c + 3 * up, r3)
+    c -= 64
+    store_f32(c, l0)
+    store_f32(c + up, l1)
+    store_f32(c + 2 * up, l2)
+    store_f32(c + 3 * up, l3)
+
+
+@compiled()
+def gemm_row(c: int, a: int, b: int, b_width: int, j: int, k: int, n: int) -> None:
+    """What is left of one row, from column j on: vectors, then single numbers."""
     while j + LANES <= n:
-        i = 0
-        while i + 4 <= m:
-            at, up = c + 4 * (i * c_width + j), 4 * c_width
-            left, step = a + 4 * i * a_width, 4 * a_width
-            c0, c1 = load_f32(at), load_f32(at + up)
-            c2, c3 = load_f32(at + 2 * up), load_f32(at + 3 * up)
-            for p in range(k):
-                right = load_f32(b + 4 * (p * b_width + j))
-                c0 = fma_by(right, single(left + 4 * p), c0)
-                c1 = fma_by(right, single(left + step + 4 * p), c1)
-                c2 = fma_by(right, single(left + 2 * step + 4 * p), c2)
-                c3 = fma_by(right, single(left + 3 * step + 4 * p), c3)
-            store_f32(at, c0)
-            store_f32(at + up, c1)
-            store_f32(at + 2 * up, c2)
-            store_f32(at + 3 * up, c3)
-            i += 4
-        while i < m:
-            at = c + 4 * (i * c_width + j)
-            c0 = load_f32(at)
-            for p in range(k):
-                c0 = fma_by(load_f32(b + 4 * (p * b_width + j)), single(a + 4 * (i * a_width + p)), c0)
-            store_f32(at, c0)
-            i += 1
+        acc = load_f32(c + 4 * j)
+        for p in range(k):
+            acc = fma_by(load_f32(b + 4 * (p * b_width + j)), single(a + 4 * p), acc)
+        store_f32(c + 4 * j, acc)
         j += LANES
     while j < n:
-        for i in range(m):
-            sum_ = single(c + 4 * (i * c_width + j))
-            for p in range(k):
-                sum_ += single(a + 4 * (i * a_width + p)) * single(b + 4 * (p * b_width + j))
-            put_single(c + 4 * (i * c_width + j), sum_)
+        sum_ = single(c + 4 * j)
+        for p in range(k):
+            sum_ += single(a + 4 * p) * single(b + 4 * (p * b_width + j))
+        put_single(c + 4 * j, sum_)
         j += 1
+
+
+@compiled()
+def mask_row(mask: int, slope: np.float32, n: int, out: int) -> np.float32:
+    """n values of an F16 mask times the head's slope, as float32, and the largest of them."""
+    top = np.float32(-np.inf)
+    i = 0
+    while i + LANES <= n:
+        biases = times(load_f16(mask + 2 * i), slope)
+        store_f32(out + 4 * i, biases)
+        top = max(top, largest(biases))
+        i += LANES
+    while i < n:
+        bias = slope * half(mask + 2 * i)
+        put_single(out + 4 * i, bias)
+        top = max(top, bias)
+        i += 1
+    return top
 
 
 @compiled()
@@ -139,7 +181,15 @@ def soften_row(
     The new largest and the sum of this row's weights; all weights are 0 where nothing was seen.
     """
     top = M
-    for i in range(n):
+    i = 0
+    while i + LANES <= n and softcap == 0:
+        scores = times(load_f32(x + 4 * i), scale)
+        if bias:
+            scores = add(scores, load_f32(bias + 4 * i))
+        store_f32(x + 4 * i, scores)
+        top = max(top, largest(scores))
+        i += LANES
+    while i < n:
         s = single(x + 4 * i) * scale
         if softcap != 0:
             s = softcap * np.float32(math.tanh(s))
@@ -147,6 +197,7 @@ def soften_row(
             s += single(bias + 4 * i)
         put_single(x + 4 * i, s)
         top = max(top, s)
+        i += 1
     if top == -np.inf:
         for i in range(n):
             put_single(x + 4 * i, np.float32(0))
