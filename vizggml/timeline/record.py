@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vizggml.events import KINDS, Event, SnapshotBegin, SnapshotEnd, Standing, bus
+from vizggml.events import KINDS, DecodeBegin, Event, SnapshotBegin, SnapshotEnd, Standing, bus
 from vizggml.ggml.tensor import Tensor
 from vizggml.timeline.schema import ID_TYPES, TRACE_COLUMNS, Field, fields_of
 from vizggml.timeline.trace import Trace, new_meta
@@ -186,12 +186,15 @@ def record(values: bool = False) -> Iterator[Trace]:
     recorder.take_snapshot()
     before = bus.values
     unsubscribe = bus.subscribe(None, recorder.take)
+    # at the end of the recording the context that decoded may be gone
+    undescribe = bus.subscribe(DecodeBegin, lambda event: recorder.describe())
     if values:
         bus.values = recorder.take_values
     try:
         yield recorder.trace
     finally:
         unsubscribe()
+        undescribe()
         bus.values = before
         recorder.settle()
         recorder.describe()
