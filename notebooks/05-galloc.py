@@ -101,7 +101,7 @@ for sentence in trace.sentences("ParentReused", "ParentRefused"):
 # %%
 model = vg.load_model("tiny")
 context = model.context(n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1)
-step = context.build_graph(32)
+step = context.step_graph(32)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.reserve(step)
@@ -120,4 +120,4 @@ vg.view(trace, panes=["timeline", "map", "events"])
 #
 # 1. `ggml.GraphAllocator(ggml.cpu_buffer_type(), in_place=False)`: how much does reuse in place save here?
 # 2. `flash_attn=True`: which rectangles are gone?
-# 3. `context.build_graph(1)`: which tensors shrink with the batch, and which do not?
+# 3. `context.step_graph(1)`: which tensors shrink with the batch, and which do not?

@@ -21,6 +21,7 @@ from vizggml.errors import VizggmlError
 
 if TYPE_CHECKING:
     from vizggml.ggml.cgraph import Graph
+    from vizggml.ggml.graph_file import AllocReport
     from vizggml.llama.context import Context
     from vizggml.llama.model import Model
     from vizggml.timeline.trace import Trace
@@ -252,8 +253,8 @@ def graph_of(source: str, n_tokens: int, n_ctx: int, fa: OnOff) -> Graph:
         return read_graph(Path(source))
     from vizggml.llama.model import load_model
 
-    context = load_model(source).context(n_ctx=n_ctx, n_ubatch=max(n_tokens, 1), flash_attn=fa is OnOff.on)
-    return context.build_graph(n_tokens)
+    context = load_model(source).context(n_ctx=n_ctx, n_ubatch=n_tokens, flash_attn=fa is OnOff.on)
+    return context.step_graph(n_tokens)
 
 
 def render_graph(built: Graph, suffix: str) -> str:
@@ -334,7 +335,7 @@ def print_info(facts: dict[str, Any], listed: list[dict[str, Any]]) -> None:
     console.print(f"{facts['n_tensors']} tensors, {facts['bytes']:,} bytes")
 
 
-def print_alloc(path: Path, report: dict[str, Any]) -> None:
+def print_alloc(path: Path, report: AllocReport) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -28,6 +28,7 @@ from vizggml.events import (
 )
 from vizggml.ggml import ops
 from vizggml.ggml.buffer import Buffer, cpu_buffer_type
+from vizggml.ggml.cgraph import Graph
 from vizggml.ggml.sched import BackendSched, CPUBackend
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import I32
@@ -153,6 +154,20 @@ class Context:
         """`llama_model::build_graph`, src/llama-model.cpp."""
         ARCHITECTURES[params.arch](GraphBuilder(params, self.weights, res))
         res.set_outputs()
+
+    def step_graph(self, n_tokens: int = 1, n_outputs: int | None = None) -> Graph:
+        """The graph of a step of `n_tokens` that sees the whole cache, built anew and not allocated: to look at.
+
+        `n_outputs` is how many of the tokens want logits, None for all. VizggmlError beyond the ubatch.
+        """
+        limit = min(self.cparams.n_ctx, self.cparams.n_ubatch)
+        if not 1 <= n_tokens <= limit:
+            raise VizggmlError(f"a step of {n_tokens} tokens: one ubatch holds 1 to {limit}")
+        outputs = n_tokens if n_outputs is None else n_outputs
+        mctx = MemoryContext(self.memory, (0,), len(self.memory.cells))
+        res = GraphResult(self.max_nodes)
+        self.build_graph(res, self.graph_params(reserve(n_tokens, 1, outputs), mctx, outputs))
+        return res.gf
 
     def get_gf_res_prev(self, n_outputs: int) -> GraphResult:
         """The standing result for ubatches with or without outputs. `llama_context::get_gf_res_prev`."""
