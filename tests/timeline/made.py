@@ -32,5 +32,5 @@ def rows(tracks: Tracks, name: str) -> list[tuple[int, ...]]:
 
 def at(tracks: Tracks, name: str, i: int) -> list[tuple[int, ...]]:
     """The values of the rows that hold at event `i`."""
-    every = rows(tracks, name)
-    return [every[r][2:] for r in tracks.open_at(name, i).tolist()]
+    columns = [v.tolist() for c, v in tracks.at(name, i).items() if c not in ("a", "b")]
+    return [tuple(int(v) for v in row) for row in zip(*columns, strict=True)]

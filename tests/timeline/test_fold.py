@@ -131,7 +131,7 @@ def same(a: Tracks, b: Tracks) -> None:
     assert a.meta == b.meta
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.integers(0, 130), max_size=4))
 def test_a_trace_folded_in_pieces_is_the_trace_folded_at_once(cuts: list[int]) -> None:
     source = run_first_lesson()

@@ -164,7 +164,7 @@ def test_a_trace_cut_anywhere_is_refused(saved: Path) -> None:
             load_trace(saved)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=3))
 def test_a_damaged_trace_says_so_or_folds(tmp_path: Path, changes: list[tuple[int, int]]) -> None:
     path = tmp_path / "damaged.vgt"
