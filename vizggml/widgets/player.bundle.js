@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:1a44387bcdebc8c07282e06d170c3d9c066f06a3fd049be721b5c8349755a013
+// vizggml player, bundled; sources sha256:084e0c1f28968d418254ec2e0e17b332fab0cf64f6758b3c21d9c86920a51977
 // dom.js
 function el(tag, className = "", attributes = {}, children = []) {
   const made = document.createElement(tag);
@@ -133,6 +133,7 @@ var VirtualList = class {
     this.scrolled = 0;
     this.height = 0;
     this.scale = 1;
+    this.own = false;
     this.pool = [];
     this.holder = el("div", "vg-list-rows");
     this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label2, tabindex: "0" }, [this.holder]);
@@ -155,6 +156,10 @@ var VirtualList = class {
     if (slot && slot.index >= 0) choose(slot.index);
   }
   onScroll() {
+    if (this.own) {
+      this.own = false;
+      return;
+    }
     this.scrolled = this.element.scrollTop;
     this.render(false);
   }
@@ -166,25 +171,26 @@ var VirtualList = class {
     this.holder.style.height = `${Math.min(full, TALLEST)}px`;
     this.render(true);
   }
-  /** Marks row `index` (-1: none) and scrolls only if it is out of sight. @param {number} index */
+  /** Marks row `index` (-1: none). @param {number} index */
   setCurrent(index) {
     this.current = index;
-    const moved = index >= 0 && this.show(index);
-    this.render(false, moved);
+    this.render(false);
   }
-  /** @param {number} index @returns {boolean} whether the list scrolled */
+  /** Scrolls if row `index` is out of sight. Cheap while nothing on the page has changed yet. @param {number} index */
   show(index) {
     const top = index * this.rowHeight / this.scale;
     const margin = this.rowHeight;
-    if (this.height <= 0) return false;
-    if (top >= this.scrolled && top + margin <= this.scrolled + this.height) return false;
+    if (this.height <= 0 || index < 0) return;
+    if (top >= this.scrolled && top + margin <= this.scrolled + this.height) return;
     const most = Math.max(0, Math.min(this.length * this.rowHeight, TALLEST) - this.height);
-    this.scrolled = Math.round(Math.min(most, Math.max(0, top - this.height * 0.4)));
-    this.element.scrollTop = this.scrolled;
-    return true;
+    const to = Math.round(Math.min(most, Math.max(0, top - this.height * 0.4)));
+    if (to === this.scrolled) return;
+    this.scrolled = to;
+    this.own = true;
+    this.element.scrollTop = to;
   }
   /** @param {boolean} refill whether rows that stay are filled again */
-  render(refill, _moved = false) {
+  render(refill) {
     const { rowHeight, pool } = this;
     if (this.height <= 0) return;
     const wanted = Math.ceil(this.height / rowHeight) + 1;
@@ -753,9 +759,16 @@ var EventsPane = class {
     setText(line, visible(sentence(tracks, i)));
   }
   /** @param {number} step */
+  indexOf(step) {
+    return this.passing ? upperBound(this.passing, step) - 1 : step;
+  }
+  /** @param {number} step */
+  prepare(step) {
+    this.list.show(this.indexOf(step));
+  }
+  /** @param {number} step */
   draw(step) {
-    const index = this.passing ? upperBound(this.passing, step) - 1 : step;
-    this.list.setCurrent(index);
+    this.list.setCurrent(this.indexOf(step));
   }
   invalidate() {
   }
@@ -777,7 +790,8 @@ var Folding = class {
     this.indexOf = new Map(graph.sections.map((s, i) => [s.id, i]));
     const n = graph.sections.length;
     this.fold = new Int32Array(n).fill(-1);
-    graph.folds.forEach((fold, f) => {
+    this.folds = foldsOf(graph);
+    this.folds.forEach((fold, f) => {
       for (const id of fold.sections) this.fold[this.indexOf.get(id) ?? -1] = f;
     });
     this.rows = Array.from({ length: n }, () => []);
@@ -842,7 +856,7 @@ var Folding = class {
   }
   /** @returns {Item[]} */
   makeItems() {
-    const { sections, folds } = this.graph;
+    const { graph: { sections }, folds } = this;
     const items = [];
     let run = -1;
     sections.forEach((section, s) => {
@@ -911,6 +925,12 @@ function place(items, columns) {
     x += wide + GUTTER;
   }
   return { width: x - GUTTER + MARGIN, height };
+}
+function foldsOf(graph) {
+  const folded = new Set(graph.folds.flatMap((fold) => fold.sections));
+  if (!folded.size) return graph.folds;
+  const alone = graph.sections.filter((s) => s.layer >= 0 && !folded.has(s.id));
+  return [...graph.folds, ...alone.map((s) => ({ sections: [s.id], label: s.label }))];
 }
 function rowsByTensor(graph, rows, indexOf) {
   const rowOf = /* @__PURE__ */ new Map();
@@ -1448,7 +1468,8 @@ var GraphSearch = class {
 // graph.js
 var [SMALLEST, LARGEST] = [0.02, 4];
 var COMFORT = 1.15;
-var BITMAPS = 4;
+var LEGIBLE2 = 0.85;
+var BITMAPS = 8;
 var GraphPane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -1466,7 +1487,7 @@ var GraphPane = class {
     this.note = el("div", "vg-empty");
     this.legend = el("div", "vg-legend");
     this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t));
-    this.choice = el("select", "vg-select", { "aria-label": "Graph" });
+    this.choice = el("select", "vg-select", { "aria-label": "Which graph", title: "Which graph, and its nodes" });
     this.choice.addEventListener("change", () => this.choose(Number(this.choice.value)));
     this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.legend]);
     this.surface.box.tabIndex = 0;
@@ -1502,7 +1523,7 @@ var GraphPane = class {
   fillChoice() {
     const { graphs } = this.player.layout;
     for (const [index, graph] of graphs.entries()) {
-      this.choice.append(el("option", "", { value: String(index), text: `graph ${graph.graph} · ${graph.n_nodes} nodes` }));
+      this.choice.append(el("option", "", { value: String(index), text: `graph ${graph.graph} (${graph.n_nodes})` }));
     }
     this.choice.hidden = graphs.length < 2;
     if (!graphs.length) this.note.textContent = "No graph was built in this trace.";
@@ -1610,6 +1631,18 @@ var GraphPane = class {
     drawing.view = { scale: view.scale, x: view.x + width / 2 - sx, y: view.y + height / 2 - sy };
     drawing.bitmap = null;
   }
+  /** Section `s` from its top at a size that can be read; its current node in the middle, if it has that.
+   * @param {Drawing} drawing @param {number} s */
+  lookAt(drawing, s) {
+    const { folding } = drawing;
+    const item = folding.items[folding.itemOf[s]];
+    const row = folding.rowOf.get(this.player.relations.tensorAt(this.player.step)) ?? -1;
+    const here = row >= 0 && folding.sectionOf[row] === s;
+    const { width, height } = this.surface;
+    const x = here ? folding.x(row) : item.x + item.w / 2;
+    const y = here ? folding.y(row) : item.y + Math.min(item.h, height / LEGIBLE2) / 2;
+    drawing.view = { scale: LEGIBLE2, x: width / 2 - x * LEGIBLE2, y: height / 2 - y * LEGIBLE2 };
+  }
   toggleFollow() {
     this.follow = !this.follow;
     this.followButton?.setAttribute("aria-pressed", String(this.follow));
@@ -1626,11 +1659,13 @@ var GraphPane = class {
     this.setOpen(drawing, [...drawing.folding.open.keys()], drawing.folding.closed);
     drawing.view = null;
   }
-  /** @param {Drawing} drawing @param {number[]} sections @param {boolean} open */
+  /** Opens or folds blocks. One that opens is brought in at a size at which its words can be read.
+   * @param {Drawing} drawing @param {number[]} sections @param {boolean} open */
   setOpen(drawing, sections, open) {
     drawing.folding.set(sections, open, this.aspect());
     drawing.view = null;
     drawing.bitmap = null;
+    if (open && sections.length === 1 && this.viewOf(drawing).scale < LEGIBLE2) this.lookAt(drawing, sections[0]);
     const { closed } = drawing.folding;
     if (this.foldButton) setIcon(this.foldButton, closed ? "unfold" : "fold", closed ? "Open all blocks" : "Fold all blocks");
     for (const [index, other] of this.drawings) {
@@ -1661,7 +1696,7 @@ var GraphPane = class {
     if (!drawing || row === void 0) return;
     const section = drawing.folding.sectionOf[row];
     if (!drawing.folding.shown(row)) this.setOpen(drawing, [section], true);
-    if (this.viewOf(drawing).scale < 0.7) this.zoom(1 / this.viewOf(drawing).scale);
+    if (this.viewOf(drawing).scale < LEGIBLE2) this.zoom(1 / this.viewOf(drawing).scale);
     this.bringIn(drawing, drawing.folding.x(row), drawing.folding.y(row), true);
     this.player.redraw(this);
   }
@@ -1839,6 +1874,8 @@ var HEAD = 18;
 var GAP2 = 10;
 var CHUNK_BAR = 40;
 var BUFFER_BAR = 14;
+var THINNEST = 2;
+var ENDLESS = 2 ** 50;
 var TAKEN = /* @__PURE__ */ new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
 var GIVEN = /* @__PURE__ */ new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
 var MapPane = class {
@@ -1854,7 +1891,14 @@ var MapPane = class {
     this.note.hidden = this.lanes.length > 0;
     this.body = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
     this.surface.box.style.minHeight = `${this.lanes.length ? this.heightOf(CHUNK_BAR) : 60}px`;
-    this.tools = [el("span", "vg-hint", { text: "bytes, to scale" })];
+    this.tools = [
+      el("span", "vg-hint", { text: "bytes, to scale" }),
+      el("div", "vg-group", {}, [
+        iconButton("slower", "Zoom out", () => this.zoomBy(2)),
+        iconButton("faster", "Zoom in on what is touched now", () => this.zoomBy(1 / 2)),
+        iconButton("fit", "The whole of it", () => this.zoomTo(0, 1))
+      ])
+    ];
     this.blocks = [];
     this.from = 0;
     this.to = 1;
@@ -1892,12 +1936,11 @@ var MapPane = class {
       }
     });
   }
-  /** The bytes that a chunk's bar stands for: what the plan of this step comes to, so the scale holds while the plan does.
+  /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
    * @param {Lane} lane @param {number} step */
   extentOf(lane, step) {
-    const chunk = this.player.relations.planAt(step)?.chunks.find((k) => k.chunk === lane.chunk);
-    const now = this.chunkSize(lane, step);
-    return Math.max(chunk && this.alone ? chunk.size : lane.extent, now, 1);
+    const chunk = this.alone && this.player.relations.planAt(step)?.chunks.find((k) => k.chunk === lane.chunk);
+    return Math.max(chunk ? chunk.size : lane.extent, 1);
   }
   /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
   x(offset, extent) {
@@ -1934,10 +1977,10 @@ var MapPane = class {
     const owned = [];
     track.each(step, (row) => {
       if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
-      const endless = size[row] < 0 || offset[row] + size[row] > lane.extent * 1.5;
+      const endless = size[row] < 0 || offset[row] + size[row] > ENDLESS;
       const end = endless ? lane.extent : offset[row] + size[row];
       const x = this.x(offset[row], lane.extent);
-      const w = Math.max(1, this.x(end, lane.extent) - x);
+      const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
       const block = { lane: k, x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
       this.blocks.push(block);
       if (owner[row] >= 0) {
@@ -2005,12 +2048,14 @@ var MapPane = class {
   drawExtent(c, lane, now, top, bar) {
     const { palette } = this.player;
     const x = Math.round(this.x(now, lane.extent)) - 0.5;
-    c.strokeStyle = palette.soft;
     c.lineWidth = 1;
-    c.beginPath();
-    c.moveTo(x, top - 3);
-    c.lineTo(x, top + bar + 3);
-    c.stroke();
+    if (now < lane.extent) {
+      c.strokeStyle = palette.soft;
+      c.beginPath();
+      c.moveTo(x, top - 3);
+      c.lineTo(x, top + bar + 3);
+      c.stroke();
+    }
     c.strokeStyle = palette.line;
     c.strokeRect(LEFT + 0.5, top + 0.5, this.surface.width - LEFT - RIGHT - 1, bar - 1);
   }
@@ -2127,6 +2172,18 @@ var MapPane = class {
       { passive: false }
     );
   }
+  /** About the block that the event of this step speaks of, else about the middle. @param {number} factor */
+  zoomBy(factor) {
+    const { tracks, step } = this.player;
+    const lane = this.lanes.find((l) => l.kind === "chunk");
+    const offset = tracks.field(step, "offset");
+    const inChunk = lane && offset !== void 0 && tracks.field(step, "chunk") !== void 0;
+    const said = inChunk ? (offset + Math.max(0, tracks.field(step, "size")) / 2) / this.extentOf(lane, step) : -1;
+    const half = (this.to - this.from) * factor / 2;
+    const centre = factor < 1 && said >= 0 && said <= 1 ? said : (this.from + this.to) / 2;
+    const from = Math.min(Math.max(0, centre - half), Math.max(0, 1 - 2 * half));
+    this.zoomTo(from, from + 2 * half);
+  }
   /** @param {number} from @param {number} to */
   zoomTo(from, to) {
     this.from = Math.max(0, from);
@@ -2206,6 +2263,33 @@ function readBuffers(tracks) {
 
 // now.js
 var QUIET_MS = 350;
+function splitGgml(text) {
+  const at = text.lastIndexOf(", ");
+  return at < 0 ? [text || "nowhere: ours alone", ""] : [text.slice(0, at), text.slice(at + 2)];
+}
+function splitOurs(text) {
+  const at = text.indexOf(": ");
+  return at < 0 ? [text, ""] : [text.slice(at + 2), text.slice(0, at)];
+}
+var Place = class {
+  /** @param {string} word */
+  constructor(word) {
+    this.name = el("span", "vg-mono");
+    this.directory = el("span", "vg-mono vg-soft vg-directory");
+    this.file = el("span", "vg-mono vg-soft");
+    this.path = el("span", "vg-path", {}, [this.directory, this.file]);
+    this.element = el("span", "vg-place", {}, [el("span", "vg-soft", { text: word }), this.name, this.path]);
+  }
+  /** @param {string} name @param {string} path */
+  show(name, path) {
+    const cut = path.lastIndexOf("/") + 1;
+    setText(this.name, name);
+    setText(this.directory, path.slice(0, cut));
+    setText(this.file, path.slice(cut));
+    const title = path ? `${name}, ${path}` : name;
+    if (this.element.title !== title) this.element.title = title;
+  }
+};
 var Now = class {
   /** @param {Player} player */
   constructor(player) {
@@ -2213,8 +2297,8 @@ var Now = class {
     this.dot = el("span", "vg-dot");
     this.kind = el("span", "vg-kind");
     this.line = el("p", "vg-sentence");
-    this.ggml = el("span", "vg-mono");
-    this.ours = el("span", "vg-mono");
+    this.ggml = new Place("in ggml");
+    this.ours = new Place("in vizggml");
     this.why = el("button", "vg-button vg-text-button", { type: "button", text: "Why?" });
     this.why.addEventListener("click", () => player.goToCause());
     this.back = el("button", "vg-button vg-text-button", { type: "button", text: "Back", title: "To where you were (b)" });
@@ -2224,8 +2308,8 @@ var Now = class {
       el("div", "vg-nowline", {}, [this.line, el("div", "vg-group", {}, [this.why, this.back])]),
       el("div", "vg-where", {}, [
         el("span", "vg-key", {}, [this.dot, this.kind]),
-        el("span", "vg-place", {}, [el("span", "vg-soft", { text: "in ggml" }), this.ggml]),
-        el("span", "vg-place", {}, [el("span", "vg-soft", { text: "in vizggml" }), this.ours])
+        this.ggml.element,
+        this.ours.element
       ]),
       this.live
     ]);
@@ -2239,8 +2323,8 @@ var Now = class {
     setText(this.line, text);
     this.line.title = text;
     setText(this.kind, kind.name);
-    setText(this.ggml, kind.ggml || "nowhere: ours alone");
-    setText(this.ours, kind.ours);
+    this.ggml.show(...splitGgml(kind.ggml));
+    this.ours.show(...splitOurs(kind.ours));
     const dot = `vg-dot vg-area-${areaGroup(kind.area)}`;
     if (this.dot.className !== dot) this.dot.className = dot;
     const cause = tracks.cause[step];
@@ -2359,7 +2443,7 @@ var Relations = class {
   }
   /** The memory plans in the order in which they were made. @returns {Plan[]} */
   get plans() {
-    return this.keep("plans", () => readPlans(this.tracks, this));
+    return this.keep("plans", () => readPlans(this.tracks));
   }
   /** The plan that holds at event `i`, or null where none was made. @param {number} i @returns {Plan | null} */
   planAt(i) {
@@ -2397,7 +2481,7 @@ var Relations = class {
 function neighbours({ ptr, list }, t) {
   return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
 }
-function readPlans(tracks, relations) {
+function readPlans(tracks) {
   const life = tracks.track("life");
   const planOf = life.col("plan");
   const rows = /* @__PURE__ */ new Map();
@@ -2406,9 +2490,18 @@ function readPlans(tracks, relations) {
     if (list) list.push(r);
     else rows.set(planOf[r], [r]);
   }
-  return [...rows].sort((p, q) => p[0] - q[0]).map(([plan, list]) => readPlan(tracks, relations, plan, list));
+  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
+  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
+  let before = -1;
+  const begins = sorted.map(([, list]) => {
+    const first = life.a[list[0]];
+    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
+    return before = opened > before ? opened : first;
+  });
+  return sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
 }
-function readPlan(tracks, relations, plan, list) {
+var FAR_LESS = 0.7;
+function readPlan(tracks, plan, list, begin, end) {
   const life = tracks.track("life");
   const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
   const extents = /* @__PURE__ */ new Map();
@@ -2419,34 +2512,42 @@ function readPlan(tracks, relations, plan, list) {
     positions = Math.max(positions, last[r] + 1, first[r] + 1);
     rowOf.set(tensor[r], r);
   }
+  const sizes = chunkSizes(tracks, begin, end);
   let total = 0;
   const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
-    const entry = { chunk: number, base: total, size: extent };
-    total += extent;
+    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
+    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
+    total += entry.size;
     return entry;
   });
   const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
   const peakPosition = first[top];
   const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
-  const begin = life.a[list[0]];
-  const reserve = tracks.kindNamed.ReserveBegin?.index ?? -1;
-  const opened = tracks.find(begin + 1, -1, (i) => tracks.kind[i] === reserve);
-  void relations;
   return {
     plan,
-    begin: opened < 0 ? begin : opened,
+    begin,
     rows: Int32Array.from(list),
     rowOf,
     positions,
     chunks,
     size: total,
+    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
     peakPosition,
     atPeak
   };
 }
+function chunkSizes(tracks, begin, end) {
+  const track = tracks.track("chunk");
+  const [chunk, size] = ["chunk", "size"].map((c) => track.col(c));
+  const sizes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length && track.a[r] < end; r++) {
+    if (track.b[r] > begin) sizes.set(chunk[r], Math.max(sizes.get(chunk[r]) ?? 0, size[r]));
+  }
+  return sizes;
+}
 
 // style.css
-var style_default = '.vg-player {\n  position: relative;\n  container-type: inline-size;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; max-height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; text-wrap: pretty; contain: layout paint; height: 42px; }\n.vg-where { display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { display: inline-flex; gap: 6px; align-items: baseline; min-width: 0; overflow: hidden; }\n.vg-place .vg-mono { overflow: hidden; text-overflow: ellipsis; }\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); grid-auto-rows: auto; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); grid-column: 1 / -1; contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-graph { min-height: 290px; }\n.vg-pane-timeline { min-height: 250px; }\n.vg-pane-events, .vg-pane-tables { min-height: 240px; grid-column: span 1; }\n.vg-pane-tokens { max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90cqw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { position: relative; contain: layout style; }\n.vg-row { position: absolute; top: 0; left: 0; right: 0; contain: layout paint style; cursor: pointer; }\n.vg-event { display: grid; grid-template-columns: 7.5ch 7px minmax(0, 1fr); align-items: center; gap: 10px; padding: 0 12px 0 6px; font-size: 12.5px; }\n.vg-event .vg-number { text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { opacity: 0.32; }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n.vg-single .vg-pane { grid-column: 1 / -1; }\n\n@container (max-width: 999px) {\n  .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n  .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n  .vg-kin { justify-self: end; }\n  .vg-pane-graph .vg-select { max-width: 150px; }\n}\n@container (max-width: 660px) {\n  .vg-transport { grid-template-columns: 1fr auto; }\n  .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n  .vg-pane-events, .vg-pane-tables { grid-column: 1 / -1; }\n  .vg-pane-head { flex-wrap: wrap; }\n}\n@container (min-width: 1000px) {\n  .vg-panes { grid-template-columns: minmax(0, 1.12fr) minmax(0, 1fr); grid-auto-rows: auto; grid-template-rows: auto auto minmax(250px, 1.5fr) minmax(200px, 1fr); }\n  .vg-pane { grid-column: 1 / -1; }\n  .vg-pane-tokens { grid-row: 1; }\n  .vg-pane-graph { grid-column: 1; grid-row: 2 / span 2; }\n  .vg-pane-map { grid-column: 2; grid-row: 2; }\n  .vg-pane-timeline { grid-column: 2; grid-row: 3; }\n  .vg-pane-events { grid-column: 1; grid-row: 4; min-height: 200px; }\n  .vg-pane-tables { grid-column: 2; grid-row: 4; min-height: 200px; }\n  .vg-nowline, .vg-sentence { height: 26px; }\n  .vg-sentence { -webkit-line-clamp: 1; line-height: 26px; }\n  .vg-nowline .vg-group { margin-top: 0; }\n}\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button, .vg-tab { transition: background-color 120ms, color 120ms; }\n}\n';
+var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; max-height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; text-wrap: pretty; contain: layout paint; height: 42px; }\n.vg-where { display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { display: inline-flex; gap: 6px; align-items: baseline; min-width: 0; overflow: hidden; }\n.vg-place > .vg-mono { overflow: hidden; text-overflow: ellipsis; flex: 0 1 auto; }\n.vg-path { flex: none; }\n.vg-narrow .vg-directory { display: none; }\n.vg-narrow .vg-pane-tables .vg-title { display: none; }\n.vg-narrow .vg-pane-tables .vg-pane-head { padding-left: 7px; }\n.vg-narrow .vg-pane-tables .vg-tools { justify-content: space-between; }\n.vg-narrow .vg-tabs { gap: 0; }\n.vg-narrow .vg-tab { padding: 0 5px; }\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); grid-auto-rows: auto; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); grid-column: 1 / -1; contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-graph { min-height: 280px; }\n.vg-pane-timeline { min-height: 240px; }\n.vg-pane-events, .vg-pane-tables { min-height: 240px; grid-column: span 1; }\n.vg-pane-tokens { max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { position: relative; contain: layout style; }\n.vg-row { position: absolute; top: 0; left: 0; right: 0; contain: layout paint style; cursor: pointer; }\n.vg-event { display: grid; grid-template-columns: 7.5ch 7px minmax(0, 1fr); align-items: center; gap: 10px; padding: 0 12px 0 6px; font-size: 12.5px; }\n.vg-event .vg-number { text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { opacity: 0.32; }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n.vg-single .vg-pane { grid-column: 1 / -1; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-events, .vg-tiny .vg-pane-tables { grid-column: 1 / -1; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-panes { grid-template-columns: minmax(0, 1.12fr) minmax(0, 1fr); grid-auto-rows: auto; grid-template-rows: auto auto minmax(250px, 1.5fr) minmax(200px, 1fr); }\n.vg-wide .vg-pane { grid-column: 1 / -1; }\n.vg-wide .vg-pane-tokens { grid-row: 1; }\n.vg-wide .vg-pane-graph { grid-column: 1; grid-row: 2 / span 2; }\n.vg-wide .vg-pane-map { grid-column: 2; grid-row: 2; }\n.vg-wide .vg-pane-timeline { grid-column: 2; grid-row: 3; }\n.vg-wide .vg-pane-events { grid-column: 1; grid-row: 4; min-height: 200px; }\n.vg-wide .vg-pane-tables { grid-column: 2; grid-row: 4; min-height: 200px; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { -webkit-line-clamp: 1; line-height: 26px; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button, .vg-tab { transition: background-color 120ms, color 120ms; }\n}\n';
 
 // plots.js
 var PAD = 10;
@@ -2605,7 +2706,7 @@ var TABLES = [
   },
   {
     name: "cells",
-    title: "KV cells",
+    title: "Cells",
     track: "cell",
     columns: [{ head: "cell", right: true }, { head: "position", right: true }, { head: "sequence", right: true }],
     widths: "1fr 1fr 1fr",
@@ -2695,7 +2796,6 @@ var TablesPane = class {
     this.surface.canvas.setAttribute("aria-label", `${table.title}, drawn`);
     this.list.element.setAttribute("aria-label", table.title);
     this.rows = [];
-    this.list.element.scrollTop = 0;
     this.player.redraw(this);
   }
   /** @param {HTMLElement} element @param {number} index */
@@ -2850,6 +2950,7 @@ var RIGHT2 = 12;
 var TOP = 16;
 var BOTTOM = 32;
 var CLICK2 = 4;
+var BITMAPS2 = 8;
 var TimelinePane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -2858,7 +2959,7 @@ var TimelinePane = class {
     this.title = "Memory timeline";
     this.plan = null;
     this.window = { x0: 0, x1: 1, y0: 0, y1: 1 };
-    this.bitmap = null;
+    this.baked = /* @__PURE__ */ new Map();
     this.brush = null;
     this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
@@ -2880,16 +2981,16 @@ var TimelinePane = class {
     this.listen();
   }
   invalidate() {
-    this.bitmap = null;
+    this.baked.clear();
   }
   resized() {
-    this.bitmap = null;
+    this.baked.clear();
     this.player.redraw(this);
   }
   zoomOut() {
     if (this.plan) this.window = whole(this.plan);
     this.reset.disabled = true;
-    this.bitmap = null;
+    this.baked.clear();
     this.player.redraw(this);
   }
   /** @param {number} p */
@@ -2914,11 +3015,7 @@ var TimelinePane = class {
     const plan = this.player.relations.planAt(step);
     if (plan !== this.plan) this.setPlan(plan);
     if (!plan || this.surface.width < 100) return;
-    if (!this.bitmap) this.bake(plan);
-    this.surface.blit(
-      /** @type {HTMLCanvasElement} */
-      this.bitmap
-    );
+    this.surface.blit(this.baked.get(plan) ?? this.bake(plan));
     const c = this.surface.begin();
     const position = this.player.relations.positionAt(step);
     this.clip(c);
@@ -2930,8 +3027,8 @@ var TimelinePane = class {
   }
   /** @param {Plan | null} plan */
   setPlan(plan) {
+    if (!this.reset.disabled) this.baked.clear();
     this.plan = plan;
-    this.bitmap = null;
     this.reset.disabled = true;
     if (!plan) return;
     this.window = whole(plan);
@@ -2939,8 +3036,12 @@ var TimelinePane = class {
     const life = tracks.track("life");
     const names = plan.atPeak.map((r) => `${visible(tracks.name(life.col("tensor")[r]))} ${formatBytes(life.col("size")[r])}`);
     const more = names.length > 8 ? `, and ${names.length - 8} more` : "";
-    setText(this.peak, `Peak ${formatBytes(plan.size)}, reached at position ${plan.peakPosition}: ${names.slice(0, 8).join(", ")}${more}`);
+    setText(this.peak, `${this.peakWords(plan)}, reached at position ${plan.peakPosition}: ${names.slice(0, 8).join(", ")}${more}`);
     this.peak.title = this.peak.textContent ?? "";
+  }
+  /** @param {Plan} plan */
+  peakWords(plan) {
+    return plan.size < plan.whole ? `Reaches ${formatBytes(plan.size)} of ${formatBytes(plan.whole)}` : `Peak ${formatBytes(plan.size)}`;
   }
   /** @param {CanvasRenderingContext2D} c */
   clip(c) {
@@ -2976,13 +3077,14 @@ var TimelinePane = class {
     c.globalAlpha = 1;
     c.restore();
     this.paintPeak(c, plan);
-    this.bitmap = bitmap;
+    if (this.baked.size >= BITMAPS2) this.baked.clear();
+    this.baked.set(plan, bitmap);
+    return bitmap;
   }
   /** @param {CanvasRenderingContext2D} c @param {Plan} plan */
   paintAxes(c, plan) {
     const { palette, fonts } = this.player;
     const { width, height } = this.surface;
-    const bottom = height - BOTTOM;
     c.font = `10.5px ${fonts.ui}`;
     c.textBaseline = "middle";
     c.lineWidth = 1;
@@ -2998,13 +3100,9 @@ var TimelinePane = class {
       c.textAlign = "right";
       c.fillText(formatBytes(Math.round(bytes)), LEFT2 - 6, y);
     }
-    for (const p of ticks(this.window.x0, this.window.x1, Math.max(2, Math.floor(width / 110)))) {
-      c.textAlign = "center";
-      c.fillText(String(p), this.x(p + 0.5), bottom + 9);
-    }
     c.fillStyle = palette.soft;
     c.textAlign = "right";
-    c.fillText("position in the execution order (not time)", width - RIGHT2, bottom + 23);
+    c.fillText("position in the execution order (not time)", width - RIGHT2, height - BOTTOM + 23);
     c.textAlign = "left";
     c.fillText("offset", LEFT2, 7);
     c.strokeStyle = palette.edge;
@@ -3030,7 +3128,7 @@ var TimelinePane = class {
     c.font = `600 11px ${fonts.ui}`;
     c.textAlign = "right";
     c.textBaseline = "middle";
-    c.fillText(`peak ${formatBytes(plan.size)}`, this.surface.width - RIGHT2, Math.max(7, y - 8));
+    c.fillText(this.peakWords(plan), this.surface.width - RIGHT2, Math.max(7, y - 8));
     c.textAlign = "left";
   }
   /** @param {CanvasRenderingContext2D} c @param {Plan} plan @param {number} position */
@@ -3045,7 +3143,7 @@ var TimelinePane = class {
       if (first[row] > position || last[row] < position) continue;
       const { x, y, w, h } = this.box(plan, row);
       c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
-      c.fillRect(x, y, w, h);
+      c.fillRect(x, h < 2 ? y - 0.5 : y, w, Math.max(2, h));
       if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
       this.paintName(c, tensor[row], x, y, w, h);
     }
@@ -3072,8 +3170,10 @@ var TimelinePane = class {
   /** @param {CanvasRenderingContext2D} c @param {number} position */
   paintHead(c, position) {
     const { x0, x1 } = this.window;
-    if (position < x0 || position >= x1) return;
     const { palette, fonts } = this.player;
+    const shown = position >= x0 && position < x1;
+    this.paintTicks(c, shown ? this.x(position + 0.5) : -100);
+    if (!shown) return;
     const x = this.x(position + 0.5);
     const bottom = this.surface.height - BOTTOM;
     c.fillStyle = palette.accent;
@@ -3089,6 +3189,19 @@ var TimelinePane = class {
     c.textBaseline = "middle";
     c.textAlign = "center";
     c.fillText(text, left + w / 2, bottom + 9.5);
+    c.textAlign = "left";
+  }
+  /** Positions along the bottom, but for those that the current one would touch. @param {CanvasRenderingContext2D} c @param {number} taken */
+  paintTicks(c, taken) {
+    const { palette, fonts } = this.player;
+    c.font = `10.5px ${fonts.ui}`;
+    c.fillStyle = palette.faint;
+    c.textBaseline = "middle";
+    c.textAlign = "center";
+    for (const p of ticks(this.window.x0, this.window.x1, Math.max(2, Math.floor(this.surface.width / 110)))) {
+      const x = this.x(p + 0.5);
+      if (Math.abs(x - taken) > 34) c.fillText(String(p), x, this.surface.height - BOTTOM + 9);
+    }
     c.textAlign = "left";
   }
   /** @param {CanvasRenderingContext2D} c */
@@ -3141,7 +3254,7 @@ var TimelinePane = class {
       y1: high ? Math.min(full.y1, q.bytes) : this.window.y1
     };
     this.reset.disabled = false;
-    this.bitmap = null;
+    this.baked.clear();
     this.player.redraw(this);
   }
   /** To the nearest event about the node at a position. @param {number} position */
@@ -3445,7 +3558,9 @@ var Transport = class {
 
 // player.js
 var PANES = ["tokens", "graph", "map", "timeline", "events", "tables"];
+var CANVASES = /* @__PURE__ */ new Set(["graph", "map", "timeline"]);
 var HISTORY = 200;
+var [TINY, WIDE] = [660, 1e3];
 var Player = class {
   /** @param {Options} options */
   constructor(options) {
@@ -3479,6 +3594,7 @@ var Player = class {
     this.frames = /* @__PURE__ */ new Map();
     this.unseen = /* @__PURE__ */ new Set();
     this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { rootMargin: "80px" });
+    this.sizer = new ResizeObserver((entries) => this.setWidth(entries[entries.length - 1].contentRect.width));
     this.ready = false;
     this.headDirty = true;
     this.hashTimer = 0;
@@ -3500,6 +3616,8 @@ var Player = class {
     const grid = el("div", "vg-panes");
     for (const pane of this.panes) grid.append(this.makeFrame(pane));
     root.append(head, grid, this.help.element);
+    this.setWidth(root.clientWidth);
+    this.sizer.observe(root);
     root.dataset.vgPanes = this.panes.map((p) => p.name).join(" ");
     root.classList.toggle("vg-fill", options.fill ?? options.hash ?? false);
     root.classList.toggle("vg-single", this.panes.length === 1);
@@ -3508,6 +3626,13 @@ var Player = class {
       event.target.closest("button, input, select, [tabindex]:not(.vg-player)")) root.focus({ preventScroll: true });
     });
     if (options.hash) globalThis.addEventListener("hashchange", this.onHash);
+  }
+  /** One column or two. Classes, not container queries: those would make every change of style wait for a layout.
+   * @param {number} width */
+  setWidth(width) {
+    this.root.classList.toggle("vg-wide", width >= WIDE);
+    this.root.classList.toggle("vg-narrow", width < WIDE);
+    this.root.classList.toggle("vg-tiny", width < TINY);
   }
   /** @param {Pane} pane */
   makeFrame(pane) {
@@ -3657,18 +3782,20 @@ var Player = class {
       });
     }
   }
+  /** Scrolling first, while the layout is clean; then canvases; then text: so that a step costs one layout. */
   paint() {
-    const { dirty, step } = this;
-    if (this.headDirty) {
-      this.headDirty = false;
-      this.transport.draw(step);
-      this.now.draw(step);
+    const { step } = this;
+    const due = this.panes.filter((pane) => this.dirty.has(pane) && !this.unseen.has(pane) && (!this.expanded || pane.name === this.expanded));
+    for (const pane of due) pane.prepare?.(step);
+    for (const pane of due) {
+      this.dirty.delete(pane);
+      if (CANVASES.has(pane.name)) pane.draw(step);
     }
-    for (const pane of dirty) {
-      if (this.unseen.has(pane) || this.expanded && pane.name !== this.expanded) continue;
-      dirty.delete(pane);
-      pane.draw(step);
-    }
+    for (const pane of due) if (!CANVASES.has(pane.name)) pane.draw(step);
+    if (!this.headDirty) return;
+    this.headDirty = false;
+    this.transport.draw(step);
+    this.now.draw(step);
   }
   /** @param {IntersectionObserverEntry[]} entries */
   onSight(entries) {
@@ -3692,6 +3819,7 @@ var Player = class {
     globalThis.removeEventListener("hashchange", this.onHash);
     this.unlisten();
     this.watcher.disconnect();
+    this.sizer.disconnect();
     this.transport.stop();
     this.now.stop();
     this.theme.stop();

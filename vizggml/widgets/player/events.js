@@ -87,9 +87,18 @@ export class EventsPane {
   }
 
   /** @param {number} step */
+  indexOf(step) {
+    return this.passing ? upperBound(this.passing, step) - 1 : step;
+  }
+
+  /** @param {number} step */
+  prepare(step) {
+    this.list.show(this.indexOf(step));
+  }
+
+  /** @param {number} step */
   draw(step) {
-    const index = this.passing ? upperBound(this.passing, step) - 1 : step;
-    this.list.setCurrent(index);
+    this.list.setCurrent(this.indexOf(step));
   }
 
   invalidate() {}

@@ -23,7 +23,8 @@ export class Folding {
     this.indexOf = new Map(graph.sections.map((s, i) => [s.id, i]));
     const n = graph.sections.length;
     this.fold = new Int32Array(n).fill(-1);
-    graph.folds.forEach((fold, f) => {
+    this.folds = foldsOf(graph);
+    this.folds.forEach((fold, f) => {
       for (const id of fold.sections) this.fold[this.indexOf.get(id) ?? -1] = f;
     });
     /** Rows of each section. @type {number[][]} */
@@ -98,7 +99,7 @@ export class Folding {
 
   /** @returns {Item[]} */
   makeItems() {
-    const { sections, folds } = this.graph;
+    const { graph: { sections }, folds } = this;
     /** @type {Item[]} */
     const items = [];
     let run = -1;
@@ -172,6 +173,15 @@ function place(items, columns) {
     x += wide + GUTTER;
   }
   return { width: x - GUTTER + MARGIN, height };
+}
+
+/** The layout's folds, and, in a graph that has some, each layer that is built like no other as a fold of its own.
+ * @param {GraphJson} graph */
+function foldsOf(graph) {
+  const folded = new Set(graph.folds.flatMap((fold) => fold.sections));
+  if (!folded.size) return graph.folds;
+  const alone = graph.sections.filter((s) => s.layer >= 0 && !folded.has(s.id));
+  return [...graph.folds, ...alone.map((s) => ({ sections: [s.id], label: s.label }))];
 }
 
 /** The row that stands for each tensor: where it is computed, else its first copy.

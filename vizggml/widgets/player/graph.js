@@ -14,7 +14,8 @@ import { STATUS } from "./theme.js";
 
 const [SMALLEST, LARGEST] = [0.02, 4];
 const COMFORT = 1.15;
-const BITMAPS = 4;
+const LEGIBLE = 0.85;
+const BITMAPS = 8;
 
 export class GraphPane {
   /** @param {Player} player */
@@ -37,7 +38,7 @@ export class GraphPane {
     this.note = el("div", "vg-empty");
     this.legend = el("div", "vg-legend");
     this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t));
-    this.choice = el("select", "vg-select", { "aria-label": "Graph" });
+    this.choice = el("select", "vg-select", { "aria-label": "Which graph", title: "Which graph, and its nodes" });
     this.choice.addEventListener("change", () => this.choose(Number(this.choice.value)));
     this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.legend]);
     this.surface.box.tabIndex = 0;
@@ -76,7 +77,7 @@ export class GraphPane {
   fillChoice() {
     const { graphs } = this.player.layout;
     for (const [index, graph] of graphs.entries()) {
-      this.choice.append(el("option", "", { value: String(index), text: `graph ${graph.graph} · ${graph.n_nodes} nodes` }));
+      this.choice.append(el("option", "", { value: String(index), text: `graph ${graph.graph} (${graph.n_nodes})` }));
     }
     this.choice.hidden = graphs.length < 2;
     if (!graphs.length) this.note.textContent = "No graph was built in this trace.";
@@ -196,6 +197,19 @@ export class GraphPane {
     drawing.bitmap = null;
   }
 
+  /** Section `s` from its top at a size that can be read; its current node in the middle, if it has that.
+   * @param {Drawing} drawing @param {number} s */
+  lookAt(drawing, s) {
+    const { folding } = drawing;
+    const item = folding.items[folding.itemOf[s]];
+    const row = folding.rowOf.get(this.player.relations.tensorAt(this.player.step)) ?? -1;
+    const here = row >= 0 && folding.sectionOf[row] === s;
+    const { width, height } = this.surface;
+    const x = here ? folding.x(row) : item.x + item.w / 2;
+    const y = here ? folding.y(row) : item.y + Math.min(item.h, height / LEGIBLE) / 2;
+    drawing.view = { scale: LEGIBLE, x: width / 2 - x * LEGIBLE, y: height / 2 - y * LEGIBLE };
+  }
+
   toggleFollow() {
     this.follow = !this.follow;
     this.followButton?.setAttribute("aria-pressed", String(this.follow));
@@ -215,11 +229,13 @@ export class GraphPane {
     drawing.view = null;
   }
 
-  /** @param {Drawing} drawing @param {number[]} sections @param {boolean} open */
+  /** Opens or folds blocks. One that opens is brought in at a size at which its words can be read.
+   * @param {Drawing} drawing @param {number[]} sections @param {boolean} open */
   setOpen(drawing, sections, open) {
     drawing.folding.set(sections, open, this.aspect());
     drawing.view = null;
     drawing.bitmap = null;
+    if (open && sections.length === 1 && this.viewOf(drawing).scale < LEGIBLE) this.lookAt(drawing, sections[0]);
     const { closed } = drawing.folding;
     if (this.foldButton) setIcon(this.foldButton, closed ? "unfold" : "fold", closed ? "Open all blocks" : "Fold all blocks");
     for (const [index, other] of this.drawings) {
@@ -252,7 +268,7 @@ export class GraphPane {
     if (!drawing || row === undefined) return;
     const section = drawing.folding.sectionOf[row];
     if (!drawing.folding.shown(row)) this.setOpen(drawing, [section], true);
-    if (this.viewOf(drawing).scale < 0.7) this.zoom(1 / this.viewOf(drawing).scale);
+    if (this.viewOf(drawing).scale < LEGIBLE) this.zoom(1 / this.viewOf(drawing).scale);
     this.bringIn(drawing, drawing.folding.x(row), drawing.folding.y(row), true);
     this.player.redraw(this);
   }

@@ -18,6 +18,8 @@ export class VirtualList {
     this.scrolled = 0;
     this.height = 0;
     this.scale = 1;
+    /** Whether the next scroll event is of our own making: reading the scroller then would cost a layout. */
+    this.own = false;
     /** @type {{element: HTMLElement, index: number}[]} */
     this.pool = [];
     this.holder = el("div", "vg-list-rows");
@@ -40,6 +42,10 @@ export class VirtualList {
   }
 
   onScroll() {
+    if (this.own) {
+      this.own = false;
+      return;
+    }
     this.scrolled = this.element.scrollTop;
     this.render(false);
   }
@@ -53,27 +59,28 @@ export class VirtualList {
     this.render(true);
   }
 
-  /** Marks row `index` (-1: none) and scrolls only if it is out of sight. @param {number} index */
+  /** Marks row `index` (-1: none). @param {number} index */
   setCurrent(index) {
     this.current = index;
-    const moved = index >= 0 && this.show(index);
-    this.render(false, moved);
+    this.render(false);
   }
 
-  /** @param {number} index @returns {boolean} whether the list scrolled */
+  /** Scrolls if row `index` is out of sight. Cheap while nothing on the page has changed yet. @param {number} index */
   show(index) {
     const top = (index * this.rowHeight) / this.scale;
     const margin = this.rowHeight;
-    if (this.height <= 0) return false;
-    if (top >= this.scrolled && top + margin <= this.scrolled + this.height) return false;
+    if (this.height <= 0 || index < 0) return;
+    if (top >= this.scrolled && top + margin <= this.scrolled + this.height) return;
     const most = Math.max(0, Math.min(this.length * this.rowHeight, TALLEST) - this.height);
-    this.scrolled = Math.round(Math.min(most, Math.max(0, top - this.height * 0.4)));
-    this.element.scrollTop = this.scrolled;
-    return true;
+    const to = Math.round(Math.min(most, Math.max(0, top - this.height * 0.4)));
+    if (to === this.scrolled) return;
+    this.scrolled = to;
+    this.own = true;
+    this.element.scrollTop = to;
   }
 
   /** @param {boolean} refill whether rows that stay are filled again */
-  render(refill, _moved = false) {
+  render(refill) {
     const { rowHeight, pool } = this;
     if (this.height <= 0) return;
     const wanted = Math.ceil(this.height / rowHeight) + 1;

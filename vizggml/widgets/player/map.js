@@ -1,6 +1,6 @@
 // The memory map: every chunk as a bar to scale at this step, and what the allocator does with it just now.
 
-import { Surface, el, shorten } from "./dom.js";
+import { Surface, el, iconButton, shorten } from "./dom.js";
 import { formatBytes, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
 
@@ -16,6 +16,8 @@ const HEAD = 18;
 const GAP = 10;
 const CHUNK_BAR = 40;
 const BUFFER_BAR = 14;
+const THINNEST = 2;
+const ENDLESS = 2 ** 50;
 const TAKEN = new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
 const GIVEN = new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
 
@@ -33,7 +35,14 @@ export class MapPane {
     this.note.hidden = this.lanes.length > 0;
     this.body = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
     this.surface.box.style.minHeight = `${this.lanes.length ? this.heightOf(CHUNK_BAR) : 60}px`;
-    this.tools = [el("span", "vg-hint", { text: "bytes, to scale" })];
+    this.tools = [
+      el("span", "vg-hint", { text: "bytes, to scale" }),
+      el("div", "vg-group", {}, [
+        iconButton("slower", "Zoom out", () => this.zoomBy(2)),
+        iconButton("faster", "Zoom in on what is touched now", () => this.zoomBy(1 / 2)),
+        iconButton("fit", "The whole of it", () => this.zoomTo(0, 1)),
+      ]),
+    ];
     /** @type {Block[]} */
     this.blocks = [];
     this.from = 0;
@@ -76,12 +85,11 @@ export class MapPane {
     });
   }
 
-  /** The bytes that a chunk's bar stands for: what the plan of this step comes to, so the scale holds while the plan does.
+  /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
    * @param {Lane} lane @param {number} step */
   extentOf(lane, step) {
-    const chunk = this.player.relations.planAt(step)?.chunks.find((k) => k.chunk === lane.chunk);
-    const now = this.chunkSize(lane, step);
-    return Math.max(chunk && this.alone ? chunk.size : lane.extent, now, 1);
+    const chunk = this.alone && this.player.relations.planAt(step)?.chunks.find((k) => k.chunk === lane.chunk);
+    return Math.max(chunk ? chunk.size : lane.extent, 1);
   }
 
   /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
@@ -122,10 +130,10 @@ export class MapPane {
     const owned = [];
     track.each(step, (row) => {
       if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
-      const endless = size[row] < 0 || offset[row] + size[row] > lane.extent * 1.5;
+      const endless = size[row] < 0 || offset[row] + size[row] > ENDLESS;
       const end = endless ? lane.extent : offset[row] + size[row];
       const x = this.x(offset[row], lane.extent);
-      const w = Math.max(1, this.x(end, lane.extent) - x);
+      const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
       const block = { lane: k, x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
       this.blocks.push(block);
       if (owner[row] >= 0) {
@@ -197,12 +205,14 @@ export class MapPane {
   drawExtent(c, lane, now, top, bar) {
     const { palette } = this.player;
     const x = Math.round(this.x(now, lane.extent)) - 0.5;
-    c.strokeStyle = palette.soft;
     c.lineWidth = 1;
-    c.beginPath();
-    c.moveTo(x, top - 3);
-    c.lineTo(x, top + bar + 3);
-    c.stroke();
+    if (now < lane.extent) {
+      c.strokeStyle = palette.soft;
+      c.beginPath();
+      c.moveTo(x, top - 3);
+      c.lineTo(x, top + bar + 3);
+      c.stroke();
+    }
     c.strokeStyle = palette.line;
     c.strokeRect(LEFT + 0.5, top + 0.5, this.surface.width - LEFT - RIGHT - 1, bar - 1);
   }
@@ -326,6 +336,19 @@ export class MapPane {
       },
       { passive: false },
     );
+  }
+
+  /** About the block that the event of this step speaks of, else about the middle. @param {number} factor */
+  zoomBy(factor) {
+    const { tracks, step } = this.player;
+    const lane = this.lanes.find((l) => l.kind === "chunk");
+    const offset = tracks.field(step, "offset");
+    const inChunk = lane && offset !== undefined && tracks.field(step, "chunk") !== undefined;
+    const said = inChunk ? (offset + Math.max(0, tracks.field(step, "size")) / 2) / this.extentOf(lane, step) : -1;
+    const half = ((this.to - this.from) * factor) / 2;
+    const centre = factor < 1 && said >= 0 && said <= 1 ? said : (this.from + this.to) / 2;
+    const from = Math.min(Math.max(0, centre - half), Math.max(0, 1 - 2 * half));
+    this.zoomTo(from, from + 2 * half);
   }
 
   /** @param {number} from @param {number} to */

@@ -8,6 +8,40 @@ import { areaGroup } from "./theme.js";
 
 const QUIET_MS = 350;
 
+/** `function, path`. @param {string} text @returns {[string, string]} */
+function splitGgml(text) {
+  const at = text.lastIndexOf(", ");
+  return at < 0 ? [text || "nowhere: ours alone", ""] : [text.slice(0, at), text.slice(at + 2)];
+}
+
+/** `path: function`. @param {string} text @returns {[string, string]} */
+function splitOurs(text) {
+  const at = text.indexOf(": ");
+  return at < 0 ? [text, ""] : [text.slice(at + 2), text.slice(0, at)];
+}
+
+/** A function and the file it is in; the directories give way first where room is short. */
+class Place {
+  /** @param {string} word */
+  constructor(word) {
+    this.name = el("span", "vg-mono");
+    this.directory = el("span", "vg-mono vg-soft vg-directory");
+    this.file = el("span", "vg-mono vg-soft");
+    this.path = el("span", "vg-path", {}, [this.directory, this.file]);
+    this.element = el("span", "vg-place", {}, [el("span", "vg-soft", { text: word }), this.name, this.path]);
+  }
+
+  /** @param {string} name @param {string} path */
+  show(name, path) {
+    const cut = path.lastIndexOf("/") + 1;
+    setText(this.name, name);
+    setText(this.directory, path.slice(0, cut));
+    setText(this.file, path.slice(cut));
+    const title = path ? `${name}, ${path}` : name;
+    if (this.element.title !== title) this.element.title = title;
+  }
+}
+
 export class Now {
   /** @param {Player} player */
   constructor(player) {
@@ -15,8 +49,8 @@ export class Now {
     this.dot = el("span", "vg-dot");
     this.kind = el("span", "vg-kind");
     this.line = el("p", "vg-sentence");
-    this.ggml = el("span", "vg-mono");
-    this.ours = el("span", "vg-mono");
+    this.ggml = new Place("in ggml");
+    this.ours = new Place("in vizggml");
     this.why = el("button", "vg-button vg-text-button", { type: "button", text: "Why?" });
     this.why.addEventListener("click", () => player.goToCause());
     this.back = el("button", "vg-button vg-text-button", { type: "button", text: "Back", title: "To where you were (b)" });
@@ -26,8 +60,8 @@ export class Now {
       el("div", "vg-nowline", {}, [this.line, el("div", "vg-group", {}, [this.why, this.back])]),
       el("div", "vg-where", {}, [
         el("span", "vg-key", {}, [this.dot, this.kind]),
-        el("span", "vg-place", {}, [el("span", "vg-soft", { text: "in ggml" }), this.ggml]),
-        el("span", "vg-place", {}, [el("span", "vg-soft", { text: "in vizggml" }), this.ours]),
+        this.ggml.element,
+        this.ours.element,
       ]),
       this.live,
     ]);
@@ -42,8 +76,8 @@ export class Now {
     setText(this.line, text);
     this.line.title = text;
     setText(this.kind, kind.name);
-    setText(this.ggml, kind.ggml || "nowhere: ours alone");
-    setText(this.ours, kind.ours);
+    this.ggml.show(...splitGgml(kind.ggml));
+    this.ours.show(...splitOurs(kind.ours));
     const dot = `vg-dot vg-area-${areaGroup(kind.area)}`;
     if (this.dot.className !== dot) this.dot.className = dot;
     const cause = tracks.cause[step];

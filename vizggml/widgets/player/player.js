@@ -20,14 +20,16 @@ export { sentence } from "./sentence.js";
 export { Tracks } from "./tracks.js";
 
 /**
- * @typedef {{name: string, title: string, body: HTMLElement, tools: HTMLElement[], draw: (step: number) => void,
- *   invalidate: () => void, stop: () => void}} Pane
+ * @typedef {{name: string, title: string, body: HTMLElement, tools: HTMLElement[], prepare?: (step: number) => void,
+ *   draw: (step: number) => void, invalidate: () => void, stop: () => void}} Pane `prepare` scrolls, before anything changes
  * @typedef {{tracks: ArrayBuffer | ArrayBufferView, layout: any, host: HTMLElement, panes?: string[] | null, step?: number,
  *   theme?: string, hash?: boolean, fill?: boolean, onStep?: (step: number) => void, onSelect?: (tensor: number) => void}} Options
  */
 
 const PANES = ["tokens", "graph", "map", "timeline", "events", "tables"];
+const CANVASES = new Set(["graph", "map", "timeline"]);
 const HISTORY = 200;
+const [TINY, WIDE] = [660, 1000];
 
 export class Player {
   /** @param {Options} options */
@@ -66,6 +68,7 @@ export class Player {
     /** @type {Set<Pane>} */
     this.unseen = new Set();
     this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { rootMargin: "80px" });
+    this.sizer = new ResizeObserver((entries) => this.setWidth(entries[entries.length - 1].contentRect.width));
     this.ready = false;
     this.headDirty = true;
     this.hashTimer = 0;
@@ -89,6 +92,8 @@ export class Player {
     const grid = el("div", "vg-panes");
     for (const pane of this.panes) grid.append(this.makeFrame(pane));
     root.append(head, grid, this.help.element);
+    this.setWidth(root.clientWidth);
+    this.sizer.observe(root);
     root.dataset.vgPanes = this.panes.map((p) => p.name).join(" ");
     root.classList.toggle("vg-fill", options.fill ?? options.hash ?? false);
     root.classList.toggle("vg-single", this.panes.length === 1);
@@ -96,6 +101,14 @@ export class Player {
       if (!(/** @type {HTMLElement} */ (event.target).closest("button, input, select, [tabindex]:not(.vg-player)"))) root.focus({ preventScroll: true });
     });
     if (options.hash) globalThis.addEventListener("hashchange", this.onHash);
+  }
+
+  /** One column or two. Classes, not container queries: those would make every change of style wait for a layout.
+   * @param {number} width */
+  setWidth(width) {
+    this.root.classList.toggle("vg-wide", width >= WIDE);
+    this.root.classList.toggle("vg-narrow", width < WIDE);
+    this.root.classList.toggle("vg-tiny", width < TINY);
   }
 
   /** @param {Pane} pane */
@@ -264,18 +277,20 @@ export class Player {
     }
   }
 
+  /** Scrolling first, while the layout is clean; then canvases; then text: so that a step costs one layout. */
   paint() {
-    const { dirty, step } = this;
-    if (this.headDirty) {
-      this.headDirty = false;
-      this.transport.draw(step);
-      this.now.draw(step);
+    const { step } = this;
+    const due = this.panes.filter((pane) => this.dirty.has(pane) && !this.unseen.has(pane) && (!this.expanded || pane.name === this.expanded));
+    for (const pane of due) pane.prepare?.(step);
+    for (const pane of due) {
+      this.dirty.delete(pane);
+      if (CANVASES.has(pane.name)) pane.draw(step);
     }
-    for (const pane of dirty) {
-      if (this.unseen.has(pane) || (this.expanded && pane.name !== this.expanded)) continue;
-      dirty.delete(pane);
-      pane.draw(step);
-    }
+    for (const pane of due) if (!CANVASES.has(pane.name)) pane.draw(step);
+    if (!this.headDirty) return;
+    this.headDirty = false;
+    this.transport.draw(step);
+    this.now.draw(step);
   }
 
   /** @param {IntersectionObserverEntry[]} entries */
@@ -302,6 +317,7 @@ export class Player {
     globalThis.removeEventListener("hashchange", this.onHash);
     this.unlisten();
     this.watcher.disconnect();
+    this.sizer.disconnect();
     this.transport.stop();
     this.now.stop();
     this.theme.stop();

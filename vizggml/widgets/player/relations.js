@@ -109,7 +109,7 @@ export class Relations {
 
   /** The memory plans in the order in which they were made. @returns {Plan[]} */
   get plans() {
-    return this.keep("plans", () => readPlans(this.tracks, this));
+    return this.keep("plans", () => readPlans(this.tracks));
   }
 
   /** The plan that holds at event `i`, or null where none was made. @param {number} i @returns {Plan | null} */
@@ -151,12 +151,14 @@ function neighbours({ ptr, list }, t) {
 }
 
 /**
+ * @typedef {{chunk: number, base: number, size: number, whole: number}} PlannedChunk `size` is what the drawing covers: the
+ *   chunk, or what the plan reaches where that is far less; `base` where the chunk begins in the drawing
  * @typedef {{plan: number, begin: number, rows: Int32Array, rowOf: Map<number, number>, positions: number,
- *   chunks: {chunk: number, base: number, size: number}[], size: number, peakPosition: number, atPeak: number[]}} Plan
+ *   chunks: PlannedChunk[], size: number, whole: number, peakPosition: number, atPeak: number[]}} Plan
  */
 
-/** @param {Tracks} tracks @param {Relations} relations @returns {Plan[]} */
-function readPlans(tracks, relations) {
+/** @param {Tracks} tracks @returns {Plan[]} */
+function readPlans(tracks) {
   const life = tracks.track("life");
   const planOf = life.col("plan");
   /** @type {Map<number, number[]>} */
@@ -166,11 +168,22 @@ function readPlans(tracks, relations) {
     if (list) list.push(r);
     else rows.set(planOf[r], [r]);
   }
-  return [...rows].sort((p, q) => p[0] - q[0]).map(([plan, list]) => readPlan(tracks, relations, plan, list));
+  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
+  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
+  let before = -1;
+  const begins = sorted.map(([, list]) => {
+    const first = life.a[list[0]];
+    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
+    return (before = opened > before ? opened : first);
+  });
+  return sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
 }
 
-/** @param {Tracks} tracks @param {Relations} relations @param {number} plan @param {number[]} list @returns {Plan} */
-function readPlan(tracks, relations, plan, list) {
+const FAR_LESS = 0.7;
+
+/** @param {Tracks} tracks @param {number} plan @param {number[]} list its rows @param {number} begin @param {number} end
+ * @returns {Plan} */
+function readPlan(tracks, plan, list, begin, end) {
   const life = tracks.track("life");
   const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
   /** @type {Map<number, number>} */
@@ -182,30 +195,41 @@ function readPlan(tracks, relations, plan, list) {
     positions = Math.max(positions, last[r] + 1, first[r] + 1);
     rowOf.set(tensor[r], r);
   }
+  const sizes = chunkSizes(tracks, begin, end);
   let total = 0;
   const chunks = [...extents]
     .sort((p, q) => p[0] - q[0])
     .map(([number, extent]) => {
-      const entry = { chunk: number, base: total, size: extent };
-      total += extent;
+      const whole = Math.max(sizes.get(number) ?? 0, extent);
+      const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole ? extent : whole, whole };
+      total += entry.size;
       return entry;
     });
   const top = list.reduce((best, r) => (offset[r] + size[r] > offset[best] + size[best] ? r : best), list[0]);
   const peakPosition = first[top];
   const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
-  const begin = life.a[list[0]];
-  const reserve = tracks.kindNamed.ReserveBegin?.index ?? -1;
-  const opened = tracks.find(begin + 1, -1, (i) => tracks.kind[i] === reserve);
-  void relations;
   return {
     plan,
-    begin: opened < 0 ? begin : opened,
+    begin,
     rows: Int32Array.from(list),
     rowOf,
     positions,
     chunks,
     size: total,
+    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
     peakPosition,
     atPeak,
   };
+}
+
+/** The most that each chunk comes to between two events. @param {Tracks} tracks @param {number} begin @param {number} end */
+function chunkSizes(tracks, begin, end) {
+  const track = tracks.track("chunk");
+  const [chunk, size] = ["chunk", "size"].map((c) => track.col(c));
+  /** @type {Map<number, number>} */
+  const sizes = new Map();
+  for (let r = 0; r < track.length && track.a[r] < end; r++) {
+    if (track.b[r] > begin) sizes.set(chunk[r], Math.max(sizes.get(chunk[r]) ?? 0, size[r]));
+  }
+  return sizes;
 }

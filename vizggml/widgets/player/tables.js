@@ -57,7 +57,7 @@ export const TABLES = [
   },
   {
     name: "cells",
-    title: "KV cells",
+    title: "Cells",
     track: "cell",
     columns: [{ head: "cell", right: true }, { head: "position", right: true }, { head: "sequence", right: true }],
     widths: "1fr 1fr 1fr",
@@ -151,7 +151,6 @@ export class TablesPane {
     this.surface.canvas.setAttribute("aria-label", `${table.title}, drawn`);
     this.list.element.setAttribute("aria-label", table.title);
     this.rows = [];
-    this.list.element.scrollTop = 0;
     this.player.redraw(this);
   }
 

@@ -14,6 +14,7 @@ const RIGHT = 12;
 const TOP = 16;
 const BOTTOM = 32;
 const CLICK = 4;
+const BITMAPS = 8;
 
 export class TimelinePane {
   /** @param {Player} player */
@@ -25,8 +26,8 @@ export class TimelinePane {
     this.plan = null;
     /** @type {Window} */
     this.window = { x0: 0, x1: 1, y0: 0, y1: 1 };
-    /** @type {HTMLCanvasElement | null} */
-    this.bitmap = null;
+    /** Baked rectangles of the plans met so far. @type {Map<Plan, HTMLCanvasElement>} */
+    this.baked = new Map();
     /** @type {{x: number, y: number, toX: number, toY: number} | null} */
     this.brush = null;
     this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
@@ -50,18 +51,18 @@ export class TimelinePane {
   }
 
   invalidate() {
-    this.bitmap = null;
+    this.baked.clear();
   }
 
   resized() {
-    this.bitmap = null;
+    this.baked.clear();
     this.player.redraw(this);
   }
 
   zoomOut() {
     if (this.plan) this.window = whole(this.plan);
     this.reset.disabled = true;
-    this.bitmap = null;
+    this.baked.clear();
     this.player.redraw(this);
   }
 
@@ -90,8 +91,7 @@ export class TimelinePane {
     const plan = this.player.relations.planAt(step);
     if (plan !== this.plan) this.setPlan(plan);
     if (!plan || this.surface.width < 100) return;
-    if (!this.bitmap) this.bake(plan);
-    this.surface.blit(/** @type {HTMLCanvasElement} */ (this.bitmap));
+    this.surface.blit(this.baked.get(plan) ?? this.bake(plan));
     const c = this.surface.begin();
     const position = this.player.relations.positionAt(step);
     this.clip(c);
@@ -104,8 +104,8 @@ export class TimelinePane {
 
   /** @param {Plan | null} plan */
   setPlan(plan) {
+    if (!this.reset.disabled) this.baked.clear();
     this.plan = plan;
-    this.bitmap = null;
     this.reset.disabled = true;
     if (!plan) return;
     this.window = whole(plan);
@@ -113,8 +113,13 @@ export class TimelinePane {
     const life = tracks.track("life");
     const names = plan.atPeak.map((r) => `${visible(tracks.name(life.col("tensor")[r]))} ${formatBytes(life.col("size")[r])}`);
     const more = names.length > 8 ? `, and ${names.length - 8} more` : "";
-    setText(this.peak, `Peak ${formatBytes(plan.size)}, reached at position ${plan.peakPosition}: ${names.slice(0, 8).join(", ")}${more}`);
+    setText(this.peak, `${this.peakWords(plan)}, reached at position ${plan.peakPosition}: ${names.slice(0, 8).join(", ")}${more}`);
     this.peak.title = this.peak.textContent ?? "";
+  }
+
+  /** @param {Plan} plan */
+  peakWords(plan) {
+    return plan.size < plan.whole ? `Reaches ${formatBytes(plan.size)} of ${formatBytes(plan.whole)}` : `Peak ${formatBytes(plan.size)}`;
   }
 
   /** @param {CanvasRenderingContext2D} c */
@@ -153,14 +158,15 @@ export class TimelinePane {
     c.globalAlpha = 1;
     c.restore();
     this.paintPeak(c, plan);
-    this.bitmap = bitmap;
+    if (this.baked.size >= BITMAPS) this.baked.clear();
+    this.baked.set(plan, bitmap);
+    return bitmap;
   }
 
   /** @param {CanvasRenderingContext2D} c @param {Plan} plan */
   paintAxes(c, plan) {
     const { palette, fonts } = this.player;
     const { width, height } = this.surface;
-    const bottom = height - BOTTOM;
     c.font = `10.5px ${fonts.ui}`;
     c.textBaseline = "middle";
     c.lineWidth = 1;
@@ -176,13 +182,9 @@ export class TimelinePane {
       c.textAlign = "right";
       c.fillText(formatBytes(Math.round(bytes)), LEFT - 6, y);
     }
-    for (const p of ticks(this.window.x0, this.window.x1, Math.max(2, Math.floor(width / 110)))) {
-      c.textAlign = "center";
-      c.fillText(String(p), this.x(p + 0.5), bottom + 9);
-    }
     c.fillStyle = palette.soft;
     c.textAlign = "right";
-    c.fillText("position in the execution order (not time)", width - RIGHT, bottom + 23);
+    c.fillText("position in the execution order (not time)", width - RIGHT, height - BOTTOM + 23);
     c.textAlign = "left";
     c.fillText("offset", LEFT, 7);
     c.strokeStyle = palette.edge;
@@ -209,7 +211,7 @@ export class TimelinePane {
     c.font = `600 11px ${fonts.ui}`;
     c.textAlign = "right";
     c.textBaseline = "middle";
-    c.fillText(`peak ${formatBytes(plan.size)}`, this.surface.width - RIGHT, Math.max(7, y - 8));
+    c.fillText(this.peakWords(plan), this.surface.width - RIGHT, Math.max(7, y - 8));
     c.textAlign = "left";
   }
 
@@ -225,7 +227,7 @@ export class TimelinePane {
       if (first[row] > position || last[row] < position) continue;
       const { x, y, w, h } = this.box(plan, row);
       c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
-      c.fillRect(x, y, w, h);
+      c.fillRect(x, h < 2 ? y - 0.5 : y, w, Math.max(2, h));
       if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
       this.paintName(c, tensor[row], x, y, w, h);
     }
@@ -255,8 +257,10 @@ export class TimelinePane {
   /** @param {CanvasRenderingContext2D} c @param {number} position */
   paintHead(c, position) {
     const { x0, x1 } = this.window;
-    if (position < x0 || position >= x1) return;
     const { palette, fonts } = this.player;
+    const shown = position >= x0 && position < x1;
+    this.paintTicks(c, shown ? this.x(position + 0.5) : -100);
+    if (!shown) return;
     const x = this.x(position + 0.5);
     const bottom = this.surface.height - BOTTOM;
     c.fillStyle = palette.accent;
@@ -272,6 +276,20 @@ export class TimelinePane {
     c.textBaseline = "middle";
     c.textAlign = "center";
     c.fillText(text, left + w / 2, bottom + 9.5);
+    c.textAlign = "left";
+  }
+
+  /** Positions along the bottom, but for those that the current one would touch. @param {CanvasRenderingContext2D} c @param {number} taken */
+  paintTicks(c, taken) {
+    const { palette, fonts } = this.player;
+    c.font = `10.5px ${fonts.ui}`;
+    c.fillStyle = palette.faint;
+    c.textBaseline = "middle";
+    c.textAlign = "center";
+    for (const p of ticks(this.window.x0, this.window.x1, Math.max(2, Math.floor(this.surface.width / 110)))) {
+      const x = this.x(p + 0.5);
+      if (Math.abs(x - taken) > 34) c.fillText(String(p), x, this.surface.height - BOTTOM + 9);
+    }
     c.textAlign = "left";
   }
 
@@ -327,7 +345,7 @@ export class TimelinePane {
       y1: high ? Math.min(full.y1, q.bytes) : this.window.y1,
     };
     this.reset.disabled = false;
-    this.bitmap = null;
+    this.baked.clear();
     this.player.redraw(this);
   }
 
