@@ -63,7 +63,7 @@ def mul_mat(src0: Tensor, src1: Tensor) -> Tensor:
 
 
 def run(
-    kernel: Kernel, dst: Tensor, *, nth: int = 1, wsize: int = 1 << 20, textbook: bool = False
+    kernel: Kernel, dst: Tensor, *, nth: int = 1, wsize: int = 1 << 22, textbook: bool = False
 ) -> NDArray[np.float32]:
     """Run a kernel on `nth` real threads; what it put into `dst`, and the scratch poisoned before."""
     wdata: Memory = np.full(wsize, 0xFF, np.uint8)

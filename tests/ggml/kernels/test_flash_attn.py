@@ -15,6 +15,7 @@ from vizggml.errors import VizggmlError
 from vizggml.ggml.kernels.flash_attn import alibi_slopes, forward_flash_attn_ext
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Tensor
+from vizggml.ggml.types import TYPES
 
 F32_CLOSE, F16_CLOSE = 1e-11, 1e-7
 """Sums kept in F16 differ where a product is rounded once by one and twice by the other."""
@@ -65,7 +66,7 @@ def check(dst: Tensor, limit: float, nth: int = 2) -> None:
 
 @pytest.mark.parametrize("kv", ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_rows_one_by_one(kv: str, data: st.DataObject) -> None:
     draw = data.draw
     heads_kv, shared = draw(st.integers(1, 3)), draw(st.integers(1, 3))
@@ -153,6 +154,11 @@ def test_errors_name_the_thing() -> None:
         run(forward_flash_attn_ext, dst, wsize=0)
     dst.src[0] = tensor("F16", np.zeros((1, 4, 1, 32)))
     with pytest.raises(VizggmlError, match="Q must be F32, not F16"):
+        run(forward_flash_attn_ext, dst)
+    dst.src[0] = tensor("F32", np.zeros((1, 4, 1, 32)))
+    dst.src[1] = tensor("F16", np.zeros((1, 4, 4, 32)))
+    dst.src[1].type, dst.src[1].nb = TYPES["Q5_0"], (22, 22, 22, 22)
+    with pytest.raises(VizggmlError, match="no kernel for '' of type Q5_0; there is one for F32"):
         run(forward_flash_attn_ext, dst)
     dst.src[0] = None
     with pytest.raises(VizggmlError, match="needs Q, K and V"):

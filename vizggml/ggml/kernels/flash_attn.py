@@ -99,6 +99,12 @@ def attention(dst: Tensor) -> Attention:
         raise VizggmlError(f"flash_attn_ext {dst.name!r}: Q must be F32, not {q.type}")
     if not k.type.vec_dot_type:
         raise VizggmlError(f"flash_attn_ext {dst.name!r}: type {k.type} of K has no dot product")
+    for t in (k, v):
+        if t.type.name not in quants.DECODERS:
+            raise VizggmlError(
+                f"flash_attn_ext {dst.name!r}: no kernel for {t.name!r} of type {t.type}; "
+                f"there is one for {', '.join(n for n in quants.DECODERS if TYPES[n].vec_dot_type)}"
+            )
     scale, max_bias, softcap = (dst.op_param_f32(i) for i in range(3))
     slopes = alibi_slopes(q.ne[2], max_bias)
     weights = None if sinks is None else sinks.array().reshape(-1).astype(np.float32)

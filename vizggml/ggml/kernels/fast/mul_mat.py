@@ -42,10 +42,19 @@ Dims = tuple[int, int, int, int]
 def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
     """The twin of `kernels.mul_mat.forward_mul_mat`."""
     src0, src1 = dst.src[0], dst.src[1]
-    if src0 is None or src1 is None or src0.type.name not in VEC_DOTS:
-        raise VizggmlError(f"mul_mat {dst.name!r}: no compiled kernel for {src0 and src0.type} weights")
-    if src0.nb[0] != src0.type.type_size or src1.nb[0] != src1.type.type_size:
-        raise VizggmlError(f"mul_mat {dst.name!r}: rows are not contiguous (nb[0] {src0.nb[0]}, {src1.nb[0]})")
+    if src0 is None or src1 is None:
+        raise VizggmlError(f"mul_mat {dst.name!r}: needs two sources")
+    if src0.type.name not in VEC_DOTS:
+        raise VizggmlError(
+            f"mul_mat {dst.name!r}: no compiled kernel for {src0.name!r} of type {src0.type}; "
+            f"there is one for {', '.join(VEC_DOTS)}"
+        )
+    for t in (src0, src1):
+        if t.nb[0] != t.type.type_size:
+            raise VizggmlError(
+                f"mul_mat {dst.name!r}: rows of {t.name!r} are not contiguous "
+                f"(nb[0] is {t.nb[0]}, must be {t.type.type_size})"
+            )
     if params.textbook:
         _multiply(params, dst, src0, src1, Operand.of(src1), 0)
     else:
@@ -171,10 +180,12 @@ def dot_rows(
 def decode_transposed(
     decoder: int, x: int, nb1: int, n: int, extra: int, count: int, out: int, width: int, row: int
 ) -> None:
-    """`count` rows of n elements and `extra` minimums or sums as columns of `out` (n + extra, width).
+    """`count` rows of n elements and `extra` minimums or sums as columns of `out` (n + extra, width), then zeros.
 
     `row` has room for one decoded row.
     """
+    for p in range(n + extra if count < width else 0):
+        zero_f32(out + 4 * (p * width + count), width - count)
     for i in range(count):
         call_to_float(decoder, x + i * nb1, n, row, row + 4 * n if extra else 0)
         for p in range(n + extra):
@@ -198,7 +209,7 @@ def multiply_tiles(
 ) -> None:
     """Tiles of decoded weights by decoded, transposed activations. `extra` minimums and sums are further elements.
 
-    Tiles are computed whole: what their last rows and columns hold beyond the matrix is multiplied too, and left there.
+    Tiles are computed whole: rows and columns beyond the matrix are zeros (numbers left there could be slow ones).
     """
     depth, room = n + extra, tile_width(columns)
     b, a = scratch, scratch + 4 * depth * room
@@ -212,8 +223,10 @@ def multiply_tiles(
             for i in range(height):
                 at = a + 4 * i * depth
                 call_to_float(decoders[0], w + (row + i) * w_nb1, n, at, at + 4 * n if extra else 0)
+            whole = (height + 3) // 4 * 4
+            zero_f32(a + 4 * height * depth, (whole - height) * depth)
             zero_f32(c, TILE_ROWS * room)
-            gemm(c, room, a, depth, b, room, (height + 3) // 4 * 4, depth, (count + 31) // 32 * 32)
+            gemm(c, room, a, depth, b, room, whole, depth, (count + 31) // 32 * 32)
             for j in range(count):
                 out = y + (column + j) * y_nb1 + 4 * row
                 for i in range(height):

@@ -23,7 +23,8 @@ def forget_stale(directory: Path) -> bool:
             return False
     for suffix in ("nbi", "nbc"):
         for path in kept.parent.glob(f"*.{suffix}"):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()
     with contextlib.suppress(OSError):
         kept.parent.mkdir(exist_ok=True)
         kept.write_text(stamp)
