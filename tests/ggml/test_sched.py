@@ -171,6 +171,14 @@ def test_two_backends_are_two_splits_with_copies_between() -> None:
     assert np.array_equal(out.array().ravel(), [6.5, 0])
     assert device.computed == ["wx"]
     assert (sched.n_splits, sched.n_copies) == (2, 2)
+    first = sched.splits[0].graph
+    assert first is not None
+    assert [first.use_count(t) for t in (w, wx, total)] == [1, 1, 1]
+    sched.reset()
+    arena = sched._ctx
+    assert arena is not None
+    sched.reserve(expanded(Context(1 << 12, no_alloc=True), out))
+    assert arena.used_mem == 0
     assert bus.cause == NO_SEQ
 
 

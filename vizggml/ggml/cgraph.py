@@ -259,6 +259,18 @@ class Graph:
                     self.hash_keys[slot] = src
                     self._count_use(src, slot, NO_SEQ)
 
+    def view(self, ctx: Context, i0: int, i1: int) -> Graph:
+        """Nodes `i0` up to `i1` as a graph in `ctx`, with the use counts of the whole.
+
+        `ggml_graph_view`, ggml/src/ggml.c.
+        """
+        part = Graph(ctx, max(i1 - i0, 1))
+        part.hash_size, part.hash_keys, part.use_counts = self.hash_size, self.hash_keys, self.use_counts
+        part._first_id = self._first_id
+        for t in self.nodes[i0:i1]:
+            part._append(t, False)
+        return part
+
     def add_node(self, t: Tensor) -> None:
         """`ggml_graph_add_node`, ggml/src/ggml.c: `t` becomes the last node, whatever it is, and nothing is visited."""
         self._append(t, False)

@@ -316,8 +316,9 @@ class BackendSched:
 
     def _cut(self, graph: Graph) -> None:
         """Pass 5: a new split wherever the backend changes, and a copy of each input that it cannot read."""
-        size = (len(graph.nodes) * 2 + len(graph.leafs)) * len(self.backends) + 1
-        self._ctx = Context(2 * size * TENSOR_OVERHEAD + graph_overhead_custom(2 * size), no_alloc=True)
+        if self._ctx is not None:
+            self._ctx.free()
+            self._ctx = None
         copies: dict[tuple[TensorId, int], Tensor] = {}
         first = next((self._of(node) for node in _computed(graph.nodes)), len(self.backends) - 1)
         self.splits = [Split(first, 0)]
@@ -342,10 +343,17 @@ class BackendSched:
                 name = self.backends[split.backend_id].name
                 bus.emit(SplitOpened(graph.id, index, name, split.i_start, len(split.inputs)))
 
+    def _arena(self, graph: Graph) -> Context:
+        """Where copies and the graphs of splits are made: none is needed for one split."""
+        if self._ctx is None:
+            n_copies = (len(graph.nodes) + len(graph.leafs)) * len(self.backends)
+            graphs = graph_overhead_custom(len(graph.nodes) + 2 * n_copies) + 1024 * (len(graph.nodes) + 1)
+            self._ctx = Context(2 * n_copies * TENSOR_OVERHEAD + graphs, no_alloc=True)
+        return self._ctx
+
     def _copy(self, graph: Graph, src: Tensor, split: Split) -> Tensor:
-        assert self._ctx is not None
         backend = self.backends[split.backend_id]
-        copy = self._ctx.new_tensor(src.type, src.ne, f"{backend.name}#{src.name}#0")
+        copy = self._arena(graph).new_tensor(src.type, src.ne, f"{backend.name}#{src.name}#0")
         if copy.nb != src.nb:
             set_strides(copy, src, "view", src.ne, src.nb)
         self._backend_ids[copy.id] = split.backend_id
@@ -361,20 +369,18 @@ class BackendSched:
             self.graph = self.splits[0].graph = graph
             nodes = graph.nodes
         else:
-            assert self._ctx is not None
+            ctx = self._arena(graph)
             nodes = []
             for split in self.splits:
                 for src, copy in zip(split.inputs, split.copies, strict=True):
                     # a node without an op, so that the source lives until it has been copied
-                    keep = view_tensor(self._ctx, src)
+                    keep = view_tensor(ctx, src)
                     keep.src = [src]
                     self._backend_ids[keep.id] = self._of(src)
                     nodes += [keep, copy]
-                own = graph.nodes[split.i_start : split.i_end]
-                nodes += own
-                split.graph = Graph(self._ctx, max(len(own), 1))
-                split.graph.nodes = own
-            self.graph = Graph(self._ctx, max(len(nodes), len(graph.leafs), 1))
+                split.graph = graph.view(ctx, split.i_start, split.i_end)
+                nodes += split.graph.nodes
+            self.graph = Graph(ctx, max(len(nodes), len(graph.leafs), 1))
             self.graph.adopt(nodes, graph.leafs)
         self._node_ids = [self._of(node) for node in nodes]
         self._leaf_ids = [max(self._of(leaf), 0) for leaf in graph.leafs]
