@@ -153,6 +153,26 @@ def test_a_free_list_that_stood_before_the_recording() -> None:
     assert blocks(tracks, tracks.n_events - 1) == [(0, 32, FREE), (64, 32, FREE), (128, -1, FREE)]
 
 
+def test_a_standing_plan_is_shown_where_it_was_planned() -> None:
+    """Two allocators stand; the graph lies in a buffer of 64 bytes, the size of the first one's chunk."""
+    other = AllocatorId(1)
+    tracks = fold(
+        SnapshotBegin(),
+        GraphCreated(G, C, 8, 11),
+        *chain(),
+        *placed(),
+        *OPENED,
+        ChunkGrown(AL, 0, 0, 64),
+        AllocatorReset(other),
+        ChunkOpened(other, 0, SIZE_MAX_HALF),
+        ChunkGrown(other, 0, 0, 96),
+        SnapshotEnd(),
+        ComputeBegin(G, 2, 1),
+        NodeBegin(G, Z, 0, 0),
+    )
+    assert at(tracks, "block", tracks.n_events - 1) == [(1, 0, 0, -1, FREE), (0, 0, 0, 32, FREE), (0, 0, 32, 32, Z)]
+
+
 def test_a_reset_forgets_every_chunk() -> None:
     other = AllocatorId(1)
     tracks = fold(

@@ -350,9 +350,22 @@ class MemoryFold:
             return
         plan = self._new_plan(i, graph, galloc)
         plan.finished = True
-        plan.allocator = self._allocator_of.get((galloc, 0), self._last_allocator)
+        known = self._allocator_of.get((galloc, 0))
+        plan.allocator = self._allocator_behind(lives) if known is None else known
         for life in lives:
             self._live(i, plan, life)
+
+    def _allocator_behind(self, lives: list[Life]) -> int:
+        """The allocator that planned the buffers in which these tensors lie, told by its chunks' sizes.
+
+        No event of a recording begun later says which it was. Of several that fit, the last.
+        """
+        buffers = sorted({int(self.place.value(life.tensor, "buffer")) for life in lives})
+        sizes = [self.buffer.value(buffer, "size") for buffer in buffers]
+        chunks: dict[int, list[float]] = {}
+        for _, (allocator, _, size) in self.chunk.open.values():
+            chunks.setdefault(int(allocator), []).append(size)
+        return max((a for a, planned in chunks.items() if planned == sizes), default=self._last_allocator)
 
     # computing by the plan
 
