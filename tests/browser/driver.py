@@ -34,13 +34,13 @@ SETTINGS = {
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(more_flags: tuple[str, ...] = ()) -> Iterator[Browser]:
     """Chromium from the PATH, without a window; a user data folder of its own comes from Playwright."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         raise RuntimeError("no chromium on the PATH: the browser tests need one (apt install chromium)")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS, *more_flags])
         try:
             yield browser
         finally:

@@ -27,7 +27,7 @@ player
 
 LIVE = """
 import vizggml as vg
-shown = vg.live(vg.load_model("tiny"), "Once upon a time", max_tokens=3, n_ctx=64)
+shown = vg.live(vg.load_model("tiny"), "Once upon a time", max_tokens=3, n_ctx=64, fast=False)
 shown
 """
 

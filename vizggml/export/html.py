@@ -69,7 +69,7 @@ def to_html(
 
 def packed(data: bytes) -> str:
     """zlib, then base64: what the page's DecompressionStream("deflate") opens."""
-    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
 
 
 def script_of(options: dict[str, object]) -> str:
