@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Any
 
@@ -295,27 +294,6 @@ def test_an_abandoned_generation_does_not_go_on_over_another(small_model: Model)
     assert next(ctx.generate([1, 2], 5, temp=0)).id == first.id
     with pytest.raises(VizggmlError, match="another generation has begun"):
         next(old)
-
-
-def resident() -> int:
-    """Bytes of this process in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-def test_decoding_grows_neither_the_compute_buffer_nor_the_process(small_model: Model) -> None:
-    ctx = context(small_model)
-    size = ctx.compute_buffer_size
-    ctx.decode([1])
-    for _ in range(10):
-        ctx.decode([1])
-    gc.collect()
-    before = resident()
-    for _ in range(190):
-        ctx.decode([1])
-    gc.collect()
-    cache = sum(b.size for b in ctx.memory.buffers)
-    assert resident() - before < 2**20 + cache
-    assert ctx.compute_buffer_size == size
 
 
 def test_an_unknown_parameter_is_refused(small_model: Model) -> None:
