@@ -14,6 +14,7 @@ from vizggml.events import (
     ComputeEnd,
     DecodeBegin,
     Event,
+    GraphFreed,
     GraphId,
     KvWritten,
     NodeBegin,
@@ -46,10 +47,12 @@ def test_scratch_keeps_the_running_maximum_and_begins_anew_with_each_plan() -> N
         NodePlanned(G, B, 1, 40, "f"),
         PlanEnd(G, 2, 228, 128),
         NodePlanned(G, A, 1, 0, "f"),
+        GraphFreed(G),
     )
     assert at(tracks, "scratch", 0) == [(0, A, 2, 100, 0)]
     assert at(tracks, "scratch", 3) == [(0, A, 2, 100, 100), (0, B, 1, 40, 100)]
     assert at(tracks, "scratch", 4) == [(0, A, 1, 0, 0)]
+    assert at(tracks, "scratch", 5) == []
 
 
 def test_threads_of_an_evaluation_stand_until_the_next() -> None:

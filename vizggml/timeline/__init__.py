@@ -1,0 +1,1 @@
+"""Recording events as a trace, and folding a trace into tracks."""

@@ -125,6 +125,7 @@ class GraphFold:
         self.split = Track("split", {"graph": "i", "split": "i", "backend": "i", "first_node": "i"})
         self.tracks = (self.node, self.count, self.arena, self.split)
         self._contents: dict[int, list[int]] = {}
+        self._n_splits: dict[int, int] = {}
         self._placed_before: list[int] | None = None
         self._fused: dict[int, tuple[int, ...]] = {}
 
@@ -298,10 +299,11 @@ class GraphFold:
     ) -> None:
         if split == 0:
             self._close_splits(i, graph)
-        self.split.set(i, (graph, split), graph, small(split), backend, small(first_node))
+        self._n_splits[graph] = self._n_splits.get(graph, 0) + 1
+        self.split.set(i, (graph, self._n_splits[graph]), graph, small(split), backend, small(first_node))
 
     def _close_splits(self, i: int, graph: int) -> None:
-        self.split.clear_all(i, [key for key in self.split.open if isinstance(key, tuple) and key[0] == graph])
+        self.split.clear_all(i, [(graph, k + 1) for k in range(self._n_splits.pop(graph, 0))])
 
 
 def small(value: int) -> int:

@@ -48,6 +48,7 @@ class RunFold:
         self._ubatches: deque[Ubatch] = deque()
         self._pieces: dict[int, int] = {}
         self._maximum: dict[int, float] = {}
+        self._planned: dict[int, list[int]] = {}
         self._n_checks = 0
 
     def handlers(self) -> dict[str, Handler]:
@@ -55,6 +56,7 @@ class RunFold:
             "NodePlanned": self.node_planned,
             "PlanMaximum": self.plan_maximum,
             "PlanEnd": self.plan_end,
+            "GraphFreed": self.graph_freed,
             "ComputeBegin": self.compute_begin,
             "ComputeEnd": self.compute_end,
             "NodeBegin": self.node_begin,
@@ -79,8 +81,9 @@ class RunFold:
     ) -> None:
         if graph not in self._maximum:
             self._maximum[graph] = 0
-            self.scratch.clear_all(i, [k for k in self.scratch.open if isinstance(k, tuple) and k[0] == graph])
+            self._forget_scratch(i, graph)
         maximum = self._maximum[graph]
+        self._planned.setdefault(graph, []).append(tensor)
         self.scratch.set(i, (graph, tensor), graph, tensor, small(n_tasks), work_size, maximum)
 
     def plan_maximum(self, i: int, node: int, graph: int, tensor: int, work_size: int) -> None:
@@ -90,6 +93,13 @@ class RunFold:
 
     def plan_end(self, i: int, node: int, graph: int, *rest: int) -> None:
         self._maximum.pop(graph, None)
+
+    def graph_freed(self, i: int, node: int, graph: int) -> None:
+        self._maximum.pop(graph, None)
+        self._forget_scratch(i, graph)
+
+    def _forget_scratch(self, i: int, graph: int) -> None:
+        self.scratch.clear_all(i, [(graph, tensor) for tensor in self._planned.pop(graph, ())])
 
     # evaluations
 
