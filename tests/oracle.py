@@ -128,6 +128,11 @@ def tensor_fields(t: int) -> Fields:
     )
 
 
+def set_sources(t: int, src: Sequence[int]) -> None:
+    """Write the source slots of a tensor, as a scheduler does for a node that only keeps its sources."""
+    ctypes.memmove(t + 152, struct.pack(f"<{len(src)}Q", *src), 8 * len(src))
+
+
 class Real:
     """Builds in a real context; tensors are addresses. Builders are called by name: `real.op("add", a, b)`."""
 

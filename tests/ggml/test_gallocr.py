@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 
 import pytest
 
 from tests.ggml.programs import Ours, Reals, program
 from tests.ggml.seen import Seen, seen
 from tests.ggml.test_cgraph import affine
-from tests.oracle import allocated, tensor_fields
+from tests.oracle import Real, allocated, graph_json, set_sources, tensor_fields
 from vizggml.errors import VizggmlError
 from vizggml.events import (
     NO_SEQ,
@@ -39,6 +41,8 @@ from vizggml.ggml.buffer import SIZE_MAX, BufferType, alloc_ctx_tensors_from_buf
 from vizggml.ggml.cgraph import Graph
 from vizggml.ggml.context import Context
 from vizggml.ggml.gallocr import GraphAllocator
+from vizggml.ggml.graph_file import parse_graph, report_of
+from vizggml.ggml.op_record import view_tensor
 from vizggml.ggml.tensor import Tensor
 
 
@@ -353,10 +357,37 @@ def test_several_buffer_types_are_reserved_by_hand() -> None:
         galloc.init_tensor(ctx.new_tensor("F32", (4,), "late"), galloc.leaf_allocs[0])
 
 
-def test_planning_keeps_no_tensor_alive() -> None:
-    import gc
-    import weakref
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_a_node_without_an_op_keeps_its_sources_until_it_stands(kept: int) -> None:
+    """Five copies in a row; after the fourth a dependency on the first `kept`: as real ggml places them."""
+    real, ctx = Real(), context()
+    reals, ours = [real.new_tensor("F32", (8,))], [ctx.new_tensor("F32", (8,))]
+    for _ in range(5):
+        reals.append(real.op("cont", reals[-1]))
+        ours.append(ops.cont(ctx, ours[-1]))
+    graph, real_graph = Graph(ctx, 16), real.graph(16)
+    graph.build_forward_expand(ours[4])
+    real_graph.build_forward_expand(reals[4])
+    if kept:
+        keep, real_keep = view_tensor(ctx, ours[1]), real.op("view_tensor", reals[1])
+        keep.src = list(ours[1 : 1 + kept])
+        set_sources(real_keep, reals[1 : 1 + kept])
+        graph.add_node(keep)
+        real_graph.add_node(real_keep)
+    graph.build_forward_expand(ours[5])
+    real_graph.build_forward_expand(reals[5])
+    report = report_of(parse_graph(graph_json(real_graph)))
+    galloc = GraphAllocator(cpu_buffer_type())
+    galloc.alloc_graph(graph)
+    with allocated(real_graph) as buft:
+        places = [buft.place_of(tensor_fields(r)) for r in reals]
+        assert [(0, offset(t)) for t in ours] == places
+        assert galloc.get_buffer_size() == sum(buft.sizes()) == report["size"]
+    assert galloc.get_buffer_size() == {0: 64, 1: 96, 2: 128}[kept]
+    real.free()
 
+
+def test_planning_keeps_no_tensor_alive() -> None:
     ctx = context()
     graph = expanded(ctx, affine(ctx)[-1])
     galloc = GraphAllocator(cpu_buffer_type())
