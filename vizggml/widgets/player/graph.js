@@ -29,6 +29,8 @@ export class GraphPane {
     /** @type {Map<number, number>} the layout's index of each graph */
     this.indexOfGraph = new Map(player.layout.graphs.map((/** @type {any} */ g, /** @type {number} */ i) => [g.graph, i]));
     this.follow = true;
+    /** The step whose node was brought in: a view that a person chose stays until the next. */
+    this.followed = -1;
     this.showPath = false;
     /** The status of each tensor at the step drawn last. */
     this.status = new Uint8Array(player.tracks.nTensors);
@@ -288,10 +290,11 @@ export class GraphPane {
     if (!drawing || this.surface.width < 2) return;
     const t = this.player.relations.tensorAt(step);
     const row = drawing.folding.rowOf.get(t) ?? -1;
-    if (this.follow && row >= 0) {
+    if (this.follow && row >= 0 && step !== this.followed) {
       const at = drawing.folding.anchor(row);
       this.bringIn(drawing, at.x, at.y, false);
     }
+    this.followed = step;
     this.blit(drawing);
     this.readStatus(step);
     const c = this.surface.begin();

@@ -17,6 +17,8 @@ const GAP = 10;
 const CHUNK_BAR = 40;
 const BUFFER_BAR = 14;
 const THINNEST = 2;
+/** Taller than this, the lanes scroll. */
+const MOST = 230;
 const ENDLESS = 2 ** 50;
 const TAKEN = new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
 const GIVEN = new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
@@ -34,7 +36,9 @@ export class MapPane {
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
     this.note.hidden = this.lanes.length > 0;
     this.body = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
-    this.surface.box.style.minHeight = `${this.lanes.length ? this.heightOf(CHUNK_BAR) : 60}px`;
+    const high = this.lanes.length ? this.heightOf(CHUNK_BAR) : 0;
+    this.surface.box.style.minHeight = `${high}px`;
+    this.tall = Math.min(high || 40, MOST);
     this.tools = [
       el("span", "vg-hint", { text: "bytes, to scale" }),
       el("div", "vg-group", {}, [

@@ -20,8 +20,9 @@ export { sentence } from "./sentence.js";
 export { Tracks } from "./tracks.js";
 
 /**
- * @typedef {{name: string, title: string, body: HTMLElement, tools: HTMLElement[], prepare?: (step: number) => void,
- *   draw: (step: number) => void, invalidate: () => void, stop: () => void}} Pane `prepare` scrolls, before anything changes
+ * @typedef {{name: string, title: string, body: HTMLElement, tools: HTMLElement[], tall?: number,
+ *   prepare?: (step: number) => void, draw: (step: number) => void, invalidate: () => void, stop: () => void}} Pane `tall` is
+ *   how high its body must be at least; `prepare` scrolls, before anything changes
  * @typedef {{tracks: ArrayBuffer | ArrayBufferView, layout: any, host: HTMLElement, panes?: string[] | null, step?: number,
  *   theme?: string, hash?: boolean, fill?: boolean, onStep?: (step: number) => void, onSelect?: (tensor: number) => void}} Options
  */
@@ -29,6 +30,7 @@ export { Tracks } from "./tracks.js";
 const PANES = ["tokens", "graph", "map", "timeline", "events", "tables"];
 const CANVASES = new Set(["graph", "map", "timeline"]);
 const HISTORY = 200;
+const PANE_HEAD = 34;
 const [TINY, WIDE] = [660, 1000];
 
 export class Player {
@@ -119,6 +121,7 @@ export class Player {
       el("header", "vg-pane-head", {}, [el("h2", "vg-title", { text: pane.title }), el("div", "vg-tools", {}, [...pane.tools, expand])]),
       pane.body,
     ]);
+    if (pane.tall) frame.style.minHeight = `${pane.tall + PANE_HEAD}px`;
     this.frames.set(pane, frame);
     this.watcher.observe(frame);
     return frame;

@@ -5,6 +5,7 @@ import { VirtualList } from "./list.js";
 import { lifeOf } from "./map.js";
 import { paintCells, paintScratch, paintThreads } from "./plots.js";
 import { formatBytes, formatDims, formatField, formatNs, visible } from "./sentence.js";
+import { upperBound } from "./tracks.js";
 
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {{head: string, right?: boolean}} Column */
@@ -213,7 +214,7 @@ function tensorRows(player, step) {
     ["nb", Array.from(table("nb").subarray(4 * t, 4 * t + 4)).join(", ")],
     ["size", formatBytes(tracks.nbytes(t))],
     ["reads", names(relations.sources(t))],
-    ["read by", names(relations.consumers(t))],
+    ["read by", names(consumersNear(player, t, step))],
   ];
   const viewSrc = table("view_src")[t];
   if (viewSrc >= 0) pairs.push(["view of", `${visible(tracks.name(viewSrc))}, from byte ${table("view_offs")[t]}`]);
@@ -221,6 +222,14 @@ function tensorRows(player, step) {
   if (table("external")[t]) pairs.push(["memory", "its own, outside the plan"]);
   pairs.push(...lifeOf(player, t, step));
   return pairs.map(([key, value]) => ({ cells: [key, value] }));
+}
+
+/** What reads tensor `t` in the graph of this step; a weight is read in every graph. @param {Player} player @param {number} t
+ * @param {number} step */
+function consumersNear({ relations }, t, step) {
+  const all = relations.consumers(t);
+  const here = all.filter((s) => relations.home.graph[s] === relations.focus.graph[step]);
+  return here.length ? here : all;
 }
 
 /** @param {Player} player @param {number} step @returns {Row[]} */
@@ -306,14 +315,18 @@ function reuseRows(player, step) {
     }));
 }
 
-const NEAR = 24;
+const NEAR = 60;
 
-/** @param {Player} player @param {number} step @returns {Row[]} */
+/** What the threads did last, newest first. @param {Player} player @param {number} step @returns {Row[]} */
 function threadRows(player, step) {
   const { tracks } = player;
   const track = tracks.track("thread");
   const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const rows = track.openAt(step).slice(-NEAR);
+  const evaluation = track.col("eval");
+  const to = upperBound(track.a, step);
+  /** @type {number[]} */
+  const rows = [];
+  for (let r = to - 1; r >= Math.max(0, to - NEAR) && evaluation[r] === evaluation[to - 1]; r--) rows.push(r);
   const current = player.relations.tensorAt(step);
   return rows.map((r) => ({
     cells: [visible(tracks.name(tensor[r])), String(thread[r]), formatNs(end[r] - begin[r]), formatNs(wait[r])],

@@ -15,6 +15,7 @@ const TOP = 16;
 const BOTTOM = 32;
 const CLICK = 4;
 const BITMAPS = 8;
+const THIN = 2;
 
 export class TimelinePane {
   /** @param {Player} player */
@@ -149,11 +150,12 @@ export class TimelinePane {
     this.paintAxes(c, plan);
     this.clip(c);
     const tensor = tracks.track("life").col("tensor");
-    c.globalAlpha = palette.dark ? 0.42 : 0.38;
+    const pale = palette.dark ? 0.42 : 0.38;
     for (const row of plan.rows) {
       const { x, y, w, h } = this.box(plan, row);
+      c.globalAlpha = h < THIN ? 0.8 : pale;
       c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
-      c.fillRect(x, y, w - (w > 3 ? 0.5 : 0), h - (h > 3 ? 0.5 : 0));
+      c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
     }
     c.globalAlpha = 1;
     c.restore();
@@ -227,7 +229,7 @@ export class TimelinePane {
       if (first[row] > position || last[row] < position) continue;
       const { x, y, w, h } = this.box(plan, row);
       c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
-      c.fillRect(x, h < 2 ? y - 0.5 : y, w, Math.max(2, h));
+      c.fillRect(x, h < THIN ? y - 1 : y, w, h < THIN ? THIN + 1 : h);
       if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
       this.paintName(c, tensor[row], x, y, w, h);
     }
