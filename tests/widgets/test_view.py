@@ -74,6 +74,7 @@ def test_panes_and_height() -> None:
     player = view(teaching(), panes=["map", "events"], height=300, theme="dark")
     assert (player.panes, player.height, player.theme) == (["map", "events"], "300px", "dark")
     assert view(teaching(), panes="map", height="50vh").height == "50vh"
+    assert [view(teaching(), panes=p).height for p in (None, ["map"], ["map", "events"])] == ["760px", "380px", "630px"]
 
 
 def test_what_cannot_be_shown_is_refused() -> None:

@@ -10,7 +10,7 @@ import ipywidgets
 
 from vizggml.views.labels import visible
 from vizggml.widgets.runner import ModelRunner, Runner
-from vizggml.widgets.view import HEIGHT, Player, check_panes
+from vizggml.widgets.view import Player, check_panes, css_height
 
 PROMPT = "Once upon a time"
 MAX_TOKENS = 24
@@ -113,7 +113,7 @@ def live(
     *,
     max_tokens: int = MAX_TOKENS,
     panes: Iterable[str] | None = None,
-    height: int | str = HEIGHT,
+    height: int | str | None = None,
     **params: Any,
 ) -> Live:
     """A prompt to run `model` on, and the player on every evaluation of the run.
@@ -121,5 +121,5 @@ def live(
     `model` is a model of ours, or any `Runner`; `params` go to the model's context.
     """
     runner = model if hasattr(model, "start") and hasattr(model, "traces") else ModelRunner(model, **params)
-    tall = f"{height}px" if isinstance(height, int) else height
-    return Live(runner, prompt, max_tokens, Player(panes=check_panes(panes), height=tall))
+    shown = check_panes(panes)
+    return Live(runner, prompt, max_tokens, Player(panes=shown, height=css_height(height, shown)))

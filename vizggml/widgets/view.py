@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 PANES = ("tokens", "graph", "map", "timeline", "events", "tables")
 TABLES = ("tensor", "free", "counts", "scratch", "cells", "reuse", "threads")
-HEIGHT = 640
+HEIGHT = 760
+HEAD_HEIGHT, PANE_HEIGHT = 130, 250
 
 
 def _esm() -> str:
@@ -89,19 +90,26 @@ def check_panes(panes: Iterable[str] | None) -> list[str] | None:
     return wanted
 
 
+def css_height(height: int | str | None, panes: list[str] | None) -> str:
+    """The height as CSS: pixels or a CSS length; None for what the panes need, as far as a screen goes."""
+    if height is None:
+        height = HEIGHT if panes is None else min(HEIGHT, HEAD_HEIGHT + PANE_HEIGHT * len(panes))
+    return f"{height}px" if isinstance(height, int) else height
+
+
 def view(
     trace: Trace | Tracks,
     panes: Iterable[str] | None = None,
     step: int = 0,
     *,
-    height: int | str = HEIGHT,
+    height: int | str | None = None,
     theme: str = "auto",
 ) -> Player:
     """The player on `trace`, at `step`, with the panes named (None: all).
 
-    `height` is pixels, or a CSS length. VizggmlError for a step outside the trace or an unknown pane.
+    `height` is pixels, or a CSS length; None for what the panes need. VizggmlError for a step outside the trace or an unknown pane.
     """
     tracks: Tracks = trace.tracks() if isinstance(trace, Trace) else trace
     step = check_step(tracks, step)
-    tall = f"{height}px" if isinstance(height, int) else height
-    return Player(tracks, panes=check_panes(panes), step=step, height=tall, theme=theme)
+    shown = check_panes(panes)
+    return Player(tracks, panes=shown, step=step, height=css_height(height, shown), theme=theme)
