@@ -105,7 +105,7 @@ def draw_timeline(
     out = [
         f'<text class="head" x="0" y="10">Memory timeline: {len(plan.lives):,} tensors, {labels.size(plan.peak)}</text>'
     ]
-    names = []
+    names: list[str] = []
     for life in plan.lives:
         x, w = left + life.first * x_of, max(1.0, (life.last - life.first + 1) * x_of)
         h = max(THIN, life.size * y_of)

@@ -107,7 +107,8 @@ def view(
 ) -> Player:
     """The player on `trace`, at `step`, with the panes named (None: all).
 
-    `height` is pixels, or a CSS length; None for what the panes need. VizggmlError for a step outside the trace or an unknown pane.
+    `height` is pixels, or a CSS length; None for what the panes need. VizggmlError for a step outside the trace or an
+    unknown pane.
     """
     tracks: Tracks = trace.tracks() if isinstance(trace, Trace) else trace
     step = check_step(tracks, step)
