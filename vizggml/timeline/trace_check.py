@@ -9,6 +9,16 @@ from vizggml.events import KINDS
 from vizggml.timeline.columns import Column, Columns, require
 from vizggml.timeline.schema import ID_TYPES, KIND_INDEX, KIND_NAMES, TRACE_COLUMNS, WIDTHS, Field, fields_of
 
+NAMED = frozenset(
+    f"k.{name}"
+    for name in """
+    TensorCreated.tensor ViewCreated.tensor StridesChanged.tensor OpRecorded.tensor TensorNamed.tensor FlagsSet.tensor
+    TensorPlaced.tensor WeightsPlaced.tensor GraphCreated.graph LeafAppended.graph LeafAppended.tensor
+    NodeAppended.graph NodeAppended.tensor AllocGraphEnd.graph ReserveBegin.graph ComputeBegin.graph
+    """.split()
+)
+"""Fields that say what the event is about: here, -1 for none is no answer."""
+
 
 def check_trace(content: Columns, name: str) -> None:
     """Hold every column to its dtype and length, every index to what it points into. VizggmlError naming `name`.
@@ -99,6 +109,8 @@ def _check_field(content: Columns, column: str, field: Field, rows: int, ids: Id
     if found is None or not len(found):
         return
     if field.is_id:
+        if column in NAMED and int(found.min()) < 0:
+            raise VizggmlError(f"{name}: column {column!r} holds {int(found.min())}, which names no {field.ftype}")
         ids.add(field.item, values, found)
     elif field.item == "str":
         low, high = int(found.min()), int(found.max())
