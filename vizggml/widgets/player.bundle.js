@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:08dd88ab9daf9c45199578fad0ae536673a0bf10c956cbc87e0d0e0d0454c07a
+// vizggml player, bundled; sources sha256:2b12fba40db888ec3a5b488b4efc2579479c5bab33a18f10c2c58b727e1aa483
 // dom.js
 function el(tag, className = "", attributes = {}, children = []) {
   const made = document.createElement(tag);
@@ -281,8 +281,22 @@ function formatFloat(value) {
 function formatCount(n) {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, " ");
 }
-function visible(piece) {
-  return piece.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "�");
+var UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+var SHORT = /* @__PURE__ */ new Map([
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["	", "\\t"]
+]);
+function visible(text) {
+  return text.replace(UNSEEN, (c) => SHORT.get(c) ?? escaped(c.codePointAt(0) ?? 0));
+}
+function escaped(code) {
+  if (code < 256) return `\\x${code.toString(16).padStart(2, "0")}`;
+  if (code < 65536) return `\\u${code.toString(16).padStart(4, "0")}`;
+  return `\\U${code.toString(16).padStart(8, "0")}`;
+}
+function visiblePiece(piece) {
+  return visible(piece.replace(/\r?\n/g, "⏎").replace(/\t/g, "⇥"));
 }
 function formatField(tracks, type, value) {
   switch (type) {
@@ -3401,7 +3415,7 @@ var TokensPane = class {
       const title = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
       const piece = track.str("piece", row);
       this.made.push(
-        el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visible(piece), title, "data-row": String(row) })
+        el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title, "data-row": String(row) })
       );
     }
     this.text.replaceChildren(...this.made);

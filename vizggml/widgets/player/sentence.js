@@ -64,9 +64,29 @@ export function formatCount(n) {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");
 }
 
-/** A piece of text as it is seen: line ends and tabs as signs. @param {string} piece */
-export function visible(piece) {
-  return piece.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "�");
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+const SHORT = new Map([
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+]);
+
+/** Text on one line: what cannot be seen, or would turn the text around it, as an escape that can be read.
+ * @param {string} text */
+export function visible(text) {
+  return text.replace(UNSEEN, (c) => SHORT.get(c) ?? escaped(c.codePointAt(0) ?? 0));
+}
+
+/** @param {number} code */
+function escaped(code) {
+  if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
+  if (code < 0x10000) return `\\u${code.toString(16).padStart(4, "0")}`;
+  return `\\U${code.toString(16).padStart(8, "0")}`;
+}
+
+/** A token's text as it stands in a strip of text: a sign where a line ends. @param {string} piece */
+export function visiblePiece(piece) {
+  return visible(piece.replace(/\r?\n/g, "⏎").replace(/\t/g, "⇥"));
 }
 
 /** @param {Tracks} tracks @param {string} type @param {any} value @returns {string} */

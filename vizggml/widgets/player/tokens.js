@@ -1,7 +1,7 @@
 // The token strip: the text so far at this step; a token leads to the event that brought it.
 
 import { el } from "./dom.js";
-import { visible } from "./sentence.js";
+import { visiblePiece } from "./sentence.js";
 import { upperBound } from "./tracks.js";
 
 /** @typedef {import("./player.js").Player} Player */
@@ -45,7 +45,7 @@ export class TokensPane {
       const title = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
       const piece = track.str("piece", row);
       this.made.push(
-        el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visible(piece), title, "data-row": String(row) }),
+        el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title, "data-row": String(row) }),
       );
     }
     this.text.replaceChildren(...this.made);
