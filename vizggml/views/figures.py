@@ -26,7 +26,7 @@ DPI = 160
 LABELLED = 12
 NAMED_AT_PEAK = 6
 THIN = 0.006
-"""Part of the axis that a lifetime is high at least, so that it is seen."""
+"""Part of the axis that a lifetime is high at least, and half of it wide, so that it is seen."""
 
 
 class Picture:
@@ -121,7 +121,7 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
     thin = plan.size * THIN
     _rectangles(
         axes,
-        [(e.first, e.offset, e.last - e.first + 1, max(e.size, thin)) for e in lives],
+        [(*_span(e, plan), max(e.size, thin)) for e in lives],
         [colours.colour(tensors.desc[e.tensor]) for e in lives],
         colours,
     )
@@ -139,7 +139,7 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
     axes.set_xlim(0, plan.n_positions)
     axes.set_ylim(0, plan.size * 1.02)
     axes.axhline(plan.peak, color=colours.peak, linewidth=1, linestyle=(0, (4, 3)))
-    axes.axvline(plan.peak_at + 0.5, color=colours.peak, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.axvline(plan.peak_at + 0.5, color=colours.peak, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     _note_peak(axes, plan, tensors, colours)
     _legend(axes, {family(tensors.desc[e.tensor]) for e in lives}, colours)
     ticks = labels.size_ticks(plan.size)
@@ -147,6 +147,12 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(9, integer=True))
     axes.set_xlabel("position in the execution order (not time)", fontsize=FONT_SIZE, color=colours.soft)
     axes.set_ylabel("offset in the compute buffer", fontsize=FONT_SIZE, color=colours.soft)
+
+
+def _span(life: Life, plan: Plan) -> tuple[float, int, float]:
+    """Where a lifetime begins, at which offset, and how long it is, widened to be seen."""
+    wide = max(life.last - life.first + 1, plan.n_positions * THIN / 2)
+    return min(life.first, plan.n_positions - wide), life.offset, wide
 
 
 def _largest(plan: Plan) -> list[Life]:

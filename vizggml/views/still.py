@@ -23,7 +23,7 @@ BAR_HEIGHT = 40
 GRAPH_HEIGHT = 620
 NAMED_AT_PEAK = 5
 THIN = 2.0
-"""Pixels that a lifetime is high at least, so that it is seen."""
+"""Pixels that a lifetime is wide and high at least, so that it is seen."""
 
 
 def still(tracks: Tracks, step: int | None = None, *, theme: str = "auto", caption: str | None = None) -> Svg:
@@ -106,8 +106,14 @@ def draw_timeline(
         f'<text class="head" x="0" y="10">Memory timeline: {len(plan.lives):,} tensors, {labels.size(plan.peak)}</text>'
     ]
     names: list[str] = []
+    y_peak = top + up - plan.peak * y_of
+    x_peak = left + (plan.peak_at + 0.5) * x_of
+    out.append(f'<path class="axis" d="M{left} {top}V{top + up}H{left + across}"/>')
+    lines = f"M{left} {y_peak:.1f}H{left + across}M{x_peak:.1f} {top}V{top + up}"
+    out.append(f'<path class="peak" stroke-dasharray="4 3" d="{lines}"/>')
     for life in plan.lives:
-        x, w = left + life.first * x_of, max(1.0, (life.last - life.first + 1) * x_of)
+        w = max(THIN, (life.last - life.first + 1) * x_of)
+        x = min(left + life.first * x_of, left + across - w)
         h = max(THIN, life.size * y_of)
         y = top + up - life.offset * y_of - h
         title = _life_title(life, tensors) if w * h > 12 else ""
@@ -118,11 +124,6 @@ def draw_timeline(
             out.append(
                 f'<text class="small mid on" x="{x + w / 2:.1f}" y="{y + h / 2 + 3.5:.1f}">{text_of(name)}</text>'
             )
-    y_peak = top + up - plan.peak * y_of
-    x_peak = left + (plan.peak_at + 0.5) * x_of
-    out.append(f'<path class="axis" d="M{left} {top}V{top + up}H{left + across}"/>')
-    lines = f"M{left} {y_peak:.1f}H{left + across}M{x_peak:.1f} {top}V{top + up}"
-    out.append(f'<path class="peak" stroke-dasharray="4 3" d="{lines}"/>')
     out += names + _ticks(plan, left, top, across, up)
     out.append(
         f'<text class="small peak" x="{left + 4}" y="{top - 4}">{text_of(peak_words(plan, tensors, 110))}</text>'
