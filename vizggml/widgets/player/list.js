@@ -4,6 +4,8 @@ import { el } from "./dom.js";
 
 const TALLEST = 12e6;
 
+/** @typedef {{element: HTMLElement, index: number, marked: boolean}} Slot */
+
 export class VirtualList {
   /**
    * @param {{label: string, rowHeight: number, makeRow: () => HTMLElement, fillRow: (row: HTMLElement, index: number) => void,
@@ -20,9 +22,12 @@ export class VirtualList {
     this.scale = 1;
     /** Whether the next scroll event is of our own making: reading the scroller then would cost a layout. */
     this.own = false;
-    /** @type {{element: HTMLElement, index: number}[]} */
+    this.top = -1;
+    /** @type {Slot[]} */
     this.pool = [];
-    this.holder = el("div", "vg-list-rows");
+    /** The rows in sight, one under the other: moved as one, so that a jump changes one transform. */
+    this.window = el("div", "vg-list-window");
+    this.holder = el("div", "vg-list-rows", {}, [this.window]);
     this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label, tabindex: "0" }, [this.holder]);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
     if (choose) this.holder.addEventListener("click", (event) => this.onClick(event, choose));
@@ -86,18 +91,18 @@ export class VirtualList {
     const wanted = Math.ceil(this.height / rowHeight) + 1;
     while (pool.length < wanted) this.addSlot();
     const first = Math.floor((this.scrolled * this.scale) / rowHeight);
-    const shift = this.scale > 1 ? this.scrolled - first * rowHeight : 0;
-    for (let k = 0; k < pool.length; k++) {
-      const index = first + k;
-      const slot = pool[index % pool.length];
-      const shown = k < wanted && index < this.length;
-      if (slot.index !== (shown ? index : -1) || refill || this.scale > 1) this.fillSlot(slot, shown ? index : -1, shift);
-      const marked = shown && index === this.current;
-      if (slot.element.classList.contains("vg-now") !== marked) {
-        slot.element.classList.toggle("vg-now", marked);
-        slot.element.setAttribute("aria-selected", String(marked));
-      }
-    }
+    const top = this.scale > 1 ? this.scrolled : first * rowHeight;
+    if (top !== this.top) this.window.style.transform = `translateY(${top}px)`;
+    this.top = top;
+    pool.forEach((slot, k) => {
+      const index = k < wanted && first + k < this.length ? first + k : -1;
+      if (slot.index !== index || refill) this.fillSlot(slot, index);
+      const marked = index >= 0 && index === this.current;
+      if (slot.marked === marked) return;
+      slot.marked = marked;
+      slot.element.classList.toggle("vg-now", marked);
+      slot.element.setAttribute("aria-selected", String(marked));
+    });
   }
 
   addSlot() {
@@ -105,19 +110,16 @@ export class VirtualList {
     element.classList.add("vg-row");
     element.setAttribute("role", "option");
     element.style.height = `${this.rowHeight}px`;
-    this.pool.push({ element, index: -1 });
-    this.holder.append(element);
-    for (const slot of this.pool) slot.index = -2;
+    this.pool.push({ element, index: -2, marked: false });
+    this.window.append(element);
   }
 
-  /** @param {{element: HTMLElement, index: number}} slot @param {number} index @param {number} shift */
-  fillSlot(slot, index, shift) {
+  /** @param {Slot} slot @param {number} index */
+  fillSlot(slot, index) {
     slot.index = index;
-    slot.element.hidden = index < 0;
+    if (slot.element.hidden !== index < 0) slot.element.hidden = index < 0;
     if (index < 0) return;
-    slot.element.style.transform = `translateY(${index * this.rowHeight + shift}px)`;
     slot.element.setAttribute("aria-posinset", String(index + 1));
-    slot.element.setAttribute("aria-setsize", String(this.length));
     this.fillRow(slot.element, index);
   }
 

@@ -32,7 +32,7 @@ export class MapPane {
     this.lanes = readLanes(player.tracks);
     /** Whether there is but one allocator. */
     this.alone = new Set(this.lanes.filter((l) => l.kind === "chunk").map((l) => l.allocator)).size < 2;
-    this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => player.redraw(this));
+    this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
     this.note.hidden = this.lanes.length > 0;
     this.body = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
@@ -51,10 +51,28 @@ export class MapPane {
     this.blocks = [];
     this.from = 0;
     this.to = 1;
+    this.drawn = "";
     this.listen();
   }
 
-  invalidate() {}
+  invalidate() {
+    this.drawn = "";
+  }
+
+  resized() {
+    this.drawn = "";
+    this.player.redraw(this);
+  }
+
+  /** All that the picture depends on, in one string: where it is the same, nothing is drawn. @param {number} step */
+  contents(step) {
+    const { tracks, relations, selected } = this.player;
+    const acts = tracks.field(step, "chunk") !== undefined;
+    const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
+    let placed = 0;
+    tracks.track("place").each(step, (row) => (placed += row + 1));
+    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
+  }
 
   /** @param {number} chunkBar */
   heightOf(chunkBar) {
@@ -71,6 +89,9 @@ export class MapPane {
   draw(step) {
     const { surface } = this;
     if (surface.width < 2 || !this.lanes.length) return;
+    const shown = this.contents(step);
+    if (shown === this.drawn) return;
+    this.drawn = shown;
     const { palette } = this.player;
     const c = surface.begin();
     c.fillStyle = palette.page;
@@ -359,7 +380,7 @@ export class MapPane {
   zoomTo(from, to) {
     this.from = Math.max(0, from);
     this.to = Math.min(1, Math.max(to, this.from + 1e-6));
-    this.player.redraw(this);
+    this.resized();
   }
 
   /** @param {number} x @param {number} y @returns {Block | undefined} */

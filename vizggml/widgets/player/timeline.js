@@ -29,6 +29,8 @@ export class TimelinePane {
     this.window = { x0: 0, x1: 1, y0: 0, y1: 1 };
     /** Baked rectangles of the plans met so far. @type {Map<Plan, HTMLCanvasElement>} */
     this.baked = new Map();
+    /** What the surface shows: plan, position, selection. */
+    this.drawn = "";
     /** @type {{x: number, y: number, toX: number, toY: number} | null} */
     this.brush = null;
     this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
@@ -52,18 +54,24 @@ export class TimelinePane {
   }
 
   invalidate() {
+    this.forget();
+  }
+
+  /** What is baked and drawn no longer holds. */
+  forget() {
     this.baked.clear();
+    this.drawn = "";
   }
 
   resized() {
-    this.baked.clear();
+    this.forget();
     this.player.redraw(this);
   }
 
   zoomOut() {
     if (this.plan) this.window = whole(this.plan);
     this.reset.disabled = true;
-    this.baked.clear();
+    this.forget();
     this.player.redraw(this);
   }
 
@@ -92,9 +100,12 @@ export class TimelinePane {
     const plan = this.player.relations.planAt(step);
     if (plan !== this.plan) this.setPlan(plan);
     if (!plan || this.surface.width < 100) return;
+    const position = this.player.relations.positionAt(step);
+    const key = `${plan.plan} ${position} ${this.player.selected}`;
+    if (key === this.drawn && !this.brush) return;
+    this.drawn = this.brush ? "" : key;
     this.surface.blit(this.baked.get(plan) ?? this.bake(plan));
     const c = this.surface.begin();
-    const position = this.player.relations.positionAt(step);
     this.clip(c);
     this.paintLive(c, plan, position);
     this.paintSelected(c, plan, step);
@@ -105,7 +116,7 @@ export class TimelinePane {
 
   /** @param {Plan | null} plan */
   setPlan(plan) {
-    if (!this.reset.disabled) this.baked.clear();
+    if (!this.reset.disabled) this.forget();
     this.plan = plan;
     this.reset.disabled = true;
     if (!plan) return;
@@ -347,7 +358,7 @@ export class TimelinePane {
       y1: high ? Math.min(full.y1, q.bytes) : this.window.y1,
     };
     this.reset.disabled = false;
-    this.baked.clear();
+    this.forget();
     this.player.redraw(this);
   }
 
