@@ -1,7 +1,7 @@
 """The words on a picture: names made safe to see, shapes, sizes, and how wide they are.
 
 A tensor's name is text from a stranger. `visible` turns what cannot be seen, or would turn the text around it, into
-signs; escaping for SVG, DOT or HTML is the writer's work.
+escapes that can be read; escaping for SVG, DOT or HTML is the writer's work.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ _PLAIN = re.compile(r"[ -~]*\Z")
 
 @lru_cache(maxsize=65536)
 def visible(text: str) -> str:
-    """`text` on one line, as the player shows it: line ends and tabs as signs, what else cannot be seen as `\ufffd`.
+    """`text` on one line, as the player shows it too: what cannot be seen becomes an escape that can be read.
 
     Control characters, broken ones and those that turn the text around (right-to-left marks) cannot be seen.
     """
     if _PLAIN.match(text):
         return text
-    return "".join(_SIGNS.get(c) or ("\ufffd" if _unseen(c) else c) for c in text)
+    return "".join(_escape(c) if unicodedata.category(c) in _UNSEEN else c for c in text)
 
 
-_SIGNS = {"\n": "⏎", "\t": "⇥"}
-_JOINERS = "\u200c\u200d"
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
-def _unseen(c: str) -> bool:
-    return unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in _JOINERS
+def _escape(c: str) -> str:
+    return c.encode("unicode_escape").decode("ascii") if not 0xD800 <= ord(c) < 0xE000 else f"\\u{ord(c):04x}"
 
 
 def short(text: str, limit: int = NAME_LIMIT) -> str:

@@ -15,6 +15,7 @@ from vizggml.widgets.view import Player, check_panes, css_height
 PROMPT = "Once upon a time"
 MAX_TOKENS = 24
 LIMIT = 4096
+KEPT = "\n\t\u200c\u200d"
 
 
 class Live(ipywidgets.VBox):  # type: ignore[misc]
@@ -103,8 +104,8 @@ def text_html(prompt: str, tokens: Iterable[str], error: str = "") -> str:
 
 
 def escape_text(text: str) -> str:
-    """`text` for HTML; line breaks and tabs stay."""
-    return "".join(c if c in "\n\t" else escape(visible(c)) for c in text)
+    """`text` for HTML; line breaks, tabs and joiners stay."""
+    return "".join(c if c in KEPT else escape(visible(c)) for c in text)
 
 
 def live(
