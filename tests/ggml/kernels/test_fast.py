@@ -18,7 +18,7 @@ from tests.ggml.quants.strategies import rows
 from vizggml.errors import VizggmlError
 from vizggml.ggml import quants
 from vizggml.ggml.kernels import KERNELS
-from vizggml.ggml.kernels.fast import FAST, traits
+from vizggml.ggml.kernels.fast import FAST, lanes, traits
 from vizggml.ggml.kernels.fast.mul_mat import ENCODED_BY_EACH
 from vizggml.ggml.kernels.fast.stale import STAMP, forget_stale
 from vizggml.ggml.types import TYPES
@@ -166,6 +166,12 @@ def test_errors_name_the_thing() -> None:
     dst.src[1] = tensor("Q8_1", np.ones((1, 4, 64, 32)))
     with pytest.raises(VizggmlError, match="no compiled kernel for Q F32, K Q8_1, V F16"):
         run(FAST["FLASH_ATTN_EXT"], dst)
+
+
+def test_a_processor_without_f16c_gets_the_reference_kernels() -> None:
+    assert lanes.machine_is_able("aarch64", {})
+    assert lanes.machine_is_able("x86_64", {"f16c": True})
+    assert not lanes.machine_is_able("AMD64", {"avx": True})
 
 
 def test_machine_code_older_than_any_source_is_forgotten(tmp_path: Path) -> None:

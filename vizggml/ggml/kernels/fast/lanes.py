@@ -7,12 +7,14 @@ AVX2, four of NEON). Addresses are plain integers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import cfunc, njit
 from numba.core import types
 from numba.core.cgutils import get_or_insert_function
@@ -36,6 +38,13 @@ def address_of(function: Callable[..., object], signature: object) -> int:
     return cast("int", cfunc(signature, cache=True, error_model="numpy")(function).address)
 
 
+def machine_is_able(machine: str, features: Mapping[str, bool]) -> bool:
+    """Whether F16 is turned into F32 by an instruction: on x86 that is F16C, which processors have since 2013."""
+    return machine.lower() not in ("x86_64", "amd64") or features.get("f16c", False)
+
+
+if not machine_is_able(platform.machine(), get_host_cpu_features()):
+    raise ImportError("the compiled kernels need a processor with F16C")
 forget_stale(Path(__file__).parent)
 
 
