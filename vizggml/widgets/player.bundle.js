@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:688b16a5f25ac4a1b2bd41137321e54ee4df4e670024398eb687e22d078e6c4a
+// vizggml player, bundled; sources sha256:74cc47cc416519ca3a1be5c739c5a1a7ec8d79c8ac924eab306c33c04d7cafce
 // dom.js
 function el(tag, className = "", attributes = {}, children = []) {
   const made = document.createElement(tag);
@@ -2031,7 +2031,7 @@ var MapPane = class {
     this.drawAction(c, step, lane, top, bar);
     this.drawAxis(c, lane, top + bar);
     c.restore();
-    this.head(c, `${this.alone ? "" : `allocator ${lane.allocator}, `}chunk ${lane.chunk}`, `${formatBytes(used)} held of ${formatBytes(now)}`, y);
+    this.head(c, `${this.alone ? "" : `allocator ${lane.allocator}, `}chunk ${lane.chunk}`, `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`, y);
   }
   /** @param {Lane} lane @param {number} step */
   chunkSize(lane, step) {

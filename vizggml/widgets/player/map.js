@@ -173,7 +173,7 @@ export class MapPane {
     this.drawAction(c, step, lane, top, bar);
     this.drawAxis(c, lane, top + bar);
     c.restore();
-    this.head(c, `${this.alone ? "" : `allocator ${lane.allocator}, `}chunk ${lane.chunk}`, `${formatBytes(used)} held of ${formatBytes(now)}`, y);
+    this.head(c, `${this.alone ? "" : `allocator ${lane.allocator}, `}chunk ${lane.chunk}`, `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`, y);
   }
 
   /** @param {Lane} lane @param {number} step */
