@@ -77,13 +77,16 @@ vg.view(trace)
 # ## Ask it something
 #
 # The player draws *tracks*: rows that say "this thing had this value from event a to event b". You can read them too.
-# Where is the peak of the compute buffer, and what stands there?
+# Where is the peak of the first plan of the compute buffer, and what stands there?
 
 # %%
-peak = trace.tracks().peak()
-print(f"the plan needs {peak.size:,} bytes; at its highest point, at node {peak.position}, these stand:")
-for tensor in peak.tensors[:5]:
-    print(f"  {tensor.size:>9,} bytes at {tensor.offset:>9,}  {tensor.name}")
+from vizggml.views.memory import read_plan
+
+tracks = trace.tracks()
+plan = read_plan(tracks, 0)
+print(f"the highest byte is taken at node {plan.peak_at}, {plan.peak:,} bytes up; these stand there:")
+for life in plan.standing()[:5]:
+    print(f"  {life.size:>9,} bytes at {life.offset:>9,}  {tracks.string(tracks['tensor.name'][life.tensor])}")
 
 # %% [markdown]
 # ## Change this and see

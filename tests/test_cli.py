@@ -113,7 +113,7 @@ def test_a_recording_may_begin_in_mid_life(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (("run", "no-such-file.gguf"), "no-such-file.gguf"),
-        (("run", "tiny", "-c", 16, "-p", "one two three four five six seven eight nine ten eleven twelve"), "16"),
+        (("run", "tiny", "-c", 256, "-p", "one two three " * 100), "256"),
         (("trace", "tiny", "-o", "missing/run.vgt"), "missing"),
         (("trace", "tiny", "-o", "run.txt"), "run.txt"),
         (("view", "no-such-trace.vgt"), "no-such-trace.vgt"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizggml.errors import VizggmlError
 from vizggml.events import KINDS, Event
 from vizggml.ggml.types import REFERENCE_COMMIT, REFERENCE_VERSION
 from vizggml.timeline.columns import DTYPES, Column, Columns, read_file, write_file
@@ -117,6 +118,20 @@ class Trace:
             self._fold = self._fold or Fold(self)
             self._tracks = self._fold.tracks()
         return self._tracks
+
+    def sentences(self, *kinds: str) -> list[str]:
+        """What happened, one sentence an event, of the kinds named (all of them for none), in order.
+
+        VizggmlError for a kind that is not in the vocabulary.
+        """
+        from vizggml.timeline.sentences import render
+
+        for kind in kinds:
+            if kind not in KIND_INDEX:
+                raise VizggmlError(f"event kind {kind!r} is not one of the {len(KIND_NAMES)}, such as {KIND_NAMES[0]}")
+        wanted = {KIND_INDEX[kind] for kind in kinds or KIND_NAMES}
+        tracks = self.tracks()
+        return [render(tracks, i) for i, kind in enumerate(tracks["ev.kind"].tolist()) if kind in wanted]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace file, whole or not at all."""
