@@ -104,7 +104,7 @@ class Graph:
         if size < 1:
             raise VizggmlError(f"graph: size {size} is below 1")
         self.id = GraphId(next(_ids))
-        self.ctx_id = ctx.id
+        self.ctx = ctx
         self.size = size
         self.nodes: list[Tensor] = []
         self.leafs: list[Tensor] = []
@@ -295,7 +295,7 @@ class Graph:
         bus.standing.discard(self)
 
     def snapshot(self) -> Iterator[Event]:
-        yield GraphCreated(self.id, self.ctx_id, self.size, self.hash_size)
+        yield GraphCreated(self.id, self.ctx.id, self.size, self.hash_size)
         for slot, t in enumerate(self.hash_keys):
             if t is not None:
                 yield VisitEnter(self.id, t.id, slot, 0)
