@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.llama.building import golden, listening, ubatch_of
+from tests.llama.made import Shape, write
 from tests.llama.oracle import wheel
 from vizggml.errors import VizggmlError
 from vizggml.events import (
@@ -91,6 +92,25 @@ def test_logits_are_llama_cpps_on_a_small_model(
         assert nmse(ours.decode(tokens[:30], range(30)), expected) < 1e-5
         for token in tokens[30:]:
             assert nmse(ours.decode([token]), theirs.decode([token])) < 1e-5
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Shape("qwen3", n_head=3, n_head_kv=3, n_embd=96, tied=False),
+        Shape("qwen3", head_dim=64, attn_bias=True),
+        Shape("llama", attn_bias=True, rope_freqs=True, tied=False, type="F32"),
+    ],
+    ids=["qwen3", "qwen3-wide-heads", "llama-biases-factors"],
+)
+@pytest.mark.parametrize("flash_attn", [True, False])
+def test_logits_are_llama_cpps_on_other_shapes(shape: Shape, flash_attn: bool, tmp_path: Path) -> None:
+    path = write(tmp_path / "m.gguf", shape, seed=3)
+    tokens = [int(x) for x in np.random.default_rng(2).integers(0, 160, 20)]
+    ours = context(load_model(path), flash_attn=flash_attn)
+    with wheel().model(path) as native, native.context(n_ctx=256, flash_attn_type=int(flash_attn)) as theirs:
+        assert nmse(ours.decode(tokens, range(20)), theirs.decode(tokens, [True] * 20)) < 1e-5
+        assert nmse(ours.decode([7]), theirs.decode([7])) < 1e-5
 
 
 def test_only_the_outputs_asked_for_are_kept(small_model: Model) -> None:
