@@ -125,7 +125,7 @@ def train(tokenizer: Tokenizer, steps: int, batch: int, length: int) -> Llama:
     torch.manual_seed(SEED)
     random.seed(SEED)
     torch.use_deterministic_algorithms(True)
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     model = Llama()
     decay = [p for p in model.parameters() if p.dim() == 2]
     rest = [p for p in model.parameters() if p.dim() != 2]
@@ -203,8 +203,8 @@ def write(path: Path, tokenizer: Tokenizer, weights: dict[str, np.ndarray]) -> N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=2600)
-    parser.add_argument("--batch", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=1700)
+    parser.add_argument("--batch", type=int, default=10)
     parser.add_argument("--length", type=int, default=176)
     parser.add_argument("--out", type=Path, default=HERE / "tiny.gguf")
     parser.add_argument(

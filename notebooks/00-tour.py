@@ -24,7 +24,7 @@
 # %% [markdown]
 # ## A model is a file
 #
-# `tiny` comes with vizggml: a llama with 4 layers and 3.2 million weights that tells very small stories. It is a GGUF
+# `tiny` comes with vizggml: a llama with 4 layers and 3.4 million weights that tells very small stories. It is a GGUF
 # file like any other. Nothing is read when it is opened: the file is *mapped*, and its pages arrive when they are used.
 
 # %%
@@ -48,11 +48,12 @@ for token in context.generate("Once upon a time", max_tokens=60, temp=0):
 # ## Now watch it
 #
 # `vg.record()` listens to the engine. Everything that it does while we listen becomes an event: a tensor created, a
-# node put into the graph, a free block looked at and refused, a kernel begun and ended, a token chosen.
+# node put into the graph, a free block looked at and refused, a kernel begun and ended, a token chosen. The context is
+# made anew inside, so that we also see it plan its memory.
 
 # %%
-context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
 with vg.record() as trace:
+    context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
     story = "".join(token.text for token in context.generate("Once upon a time", max_tokens=6, temp=0))
 
 print(story)
@@ -77,22 +78,23 @@ vg.view(trace)
 # ## Ask it something
 #
 # The player draws *tracks*: rows that say "this thing had this value from event a to event b". You can read them too.
-# Where is the peak of the first plan of the compute buffer, and what stands there?
+# Where is the first plan of the compute buffer at its fullest, and what stands there? (The first plan is for the worst
+# case: as many tokens at once as the context allows.)
 
 # %%
 from vizggml.views.memory import read_plan
 
 tracks = trace.tracks()
 plan = read_plan(tracks, 0)
-print(f"the highest byte is taken at node {plan.peak_at}, {plan.peak:,} bytes up; these stand there:")
+print(f"the plan takes {plan.peak:,} bytes; at node {plan.peak_at}, where it is fullest, these stand:")
 for life in plan.standing()[:5]:
     print(f"  {life.size:>9,} bytes at {life.offset:>9,}  {tracks.string(tracks['tensor.name'][life.tensor])}")
 
 # %% [markdown]
 # ## Change this and see
 #
-# 1. Set `flash_attn=False` above and record again. Which tensors appear between `kq` and `kqv_out`, and what do they
-#    do to the peak?
+# 1. Set `flash_attn=False` above and record again. Which tensors appear between `Qcur` and `kqv_out`, and what do they
+#    do to the plan?
 # 2. Set `temp=0.8, seed=7`. The story changes; does the graph?
 # 3. Record with `max_tokens=1`, then once more with the same context. Why are there so few events the second time?
 #    (Look for *reuse*.)

@@ -1,0 +1,63 @@
+"""The chapters run from top to bottom, and what is committed is what a code host can show."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+sys.path.insert(0, str(NOTEBOOKS))
+
+import build  # noqa: E402
+
+SOURCES = build.chapters()
+PRINTED = {
+    "00-tour": ["<Model tiny.gguf: llama, 4 layers, width 256>", " events", "the plan takes"],
+    "05-galloc": [
+        "wx goes to offset 0 of chunk 0: from the end",
+        "wx+b goes to offset 8 of chunk 0: from the end",
+        "out goes to offset 0 of chunk 0: best fit exact",
+        "the buffer has 16 bytes",
+        "    W at   0\n    x at  32\n    b at  64\n   wx at  96\n wx+b at  96\n  out at  96",
+        "the buffer has 128 bytes",
+    ],
+}
+"""What a reader must find in a chapter: ggml's own placement of relu(Wx + b), and the textbook's."""
+
+
+def outputs(notebook: Any) -> list[Any]:
+    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+def printed(notebook: Any) -> str:
+    texts = [o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in outputs(notebook)]
+    return "\n".join(texts)
+
+
+def test_there_are_chapters() -> None:
+    assert [source.stem for source in SOURCES] == sorted(PRINTED)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_a_chapter_runs(source: Path) -> None:
+    text = printed(build.execute(source))
+    for wanted in PRINTED[source.stem]:
+        assert wanted in text
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_what_is_committed_is_the_text_with_its_pictures(source: Path) -> None:
+    committed = nbformat.read(source.with_suffix(".ipynb"), 4)
+    written = jupytext.read(source)
+    assert [(c.cell_type, c.source) for c in committed.cells] == [(c.cell_type, c.source) for c in written.cells]
+    data = [output.get("data", {}) for output in outputs(committed)]
+    assert any("image/svg+xml" in d or "image/png" in d for d in data)
+    assert not any(build.WIDGET in d for d in data)
+    assert "widgets" not in committed.metadata
+    for wanted in PRINTED[source.stem]:
+        assert wanted in printed(committed)
