@@ -20,6 +20,8 @@ from vizggml.lab import lay  # noqa: E402
 WIDTHS = {"narrow": (1060, 1000), "wide": (1720, 1100)}
 CHAPTERS = {"tour": ("00-tour.ipynb", 0), "galloc": ("05-galloc.ipynb", 1)}
 """The chapter, and which of its players is shown."""
+MOMENTS = {"tour": 0.93, "galloc": 0.91}
+"""How far through the trace."""
 
 
 def menu(page: Page, *names: str) -> None:
@@ -28,11 +30,11 @@ def menu(page: Page, *names: str) -> None:
 
 
 def step_to(page: Page, player: int, chapter: str) -> None:
-    """A moment worth a picture: in the tour a node being computed, in chapter 5 a plan that is nearly made."""
+    """A moment worth a picture: in the tour a word being computed, in chapter 5 a plan at its fullest."""
     shown = page.locator(".vg-player").nth(player)
     goto = shown.locator(".vg-goto")
     total = int(shown.locator(".vg-slider").get_attribute("max") or 0)
-    goto.fill(str(int(total * (0.62 if chapter == "tour" else 0.8))))
+    goto.fill(str(int(total * MOMENTS[chapter])))
     goto.press("Enter")
     page.wait_for_timeout(400)
 

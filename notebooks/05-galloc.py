@@ -113,8 +113,9 @@ print(f"{len(step.nodes)} nodes; {own:,} bytes if each had its own memory, {gall
 vg.view(trace, panes=["timeline", "map", "events"])
 
 # %% [markdown]
-# In the timeline, the layers repeat: what the first layer has freed, the second uses again. The tall rectangle at the
-# right is the logits: one number for each token of the vocabulary, for every token that asked for an output.
+# In the timeline, the layers repeat: what the first layer has freed, the second uses again. The four towers are the
+# feed-forward networks: `ffn_gate`, `ffn_up` and `ffn_swiglu` stand at the same time, and each is three times as wide as
+# the rest. They make the peak. The long bars at the bottom are inputs and the residual stream, which every layer needs.
 #
 # ## Change this and see
 #
