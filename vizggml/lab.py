@@ -67,7 +67,13 @@ def lay(folder: Path) -> Laid:
 
 def jupyter_command(folder: Path, *, browser: bool, port: int | None) -> list[str]:
     """The command line that opens JupyterLab on the tour."""
-    command = [sys.executable, "-m", "jupyterlab", str(folder / TOUR), f"--ServerApp.root_dir={folder}"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        f"--ServerApp.root_dir={folder}",
+        f"--LabApp.default_url=/lab/tree/{TOUR}",
+    ]
     if not browser:
         command.append("--no-browser")
     if port is not None:
