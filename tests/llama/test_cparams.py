@@ -38,7 +38,9 @@ def test_yarn_factors(small: Path) -> None:
         ({"n_ctx": -1}, "n_ctx -1: it must be at least 0"),
         ({"n_threads": 0}, "n_threads 0: it must be at least 1"),
         ({"n_seq_max": 257}, "n_seq_max 257: the limit is 256"),
-        ({"type_k": "q8_0"}, "type_k Q8_0: the KV cache holds F16 or F32"),
+        ({"type_k": "q4_k"}, "type_k Q4_K: the KV cache holds F32, F16, BF16, Q8_0, Q4_0, Q4_1, IQ4_NL, Q5_0, Q5_1"),
+        ({"type_k": "q8_0"}, "type_k Q8_0: heads of 16 are not whole blocks of 32"),
+        ({"type_v": "q8_0", "flash_attn": False}, "type_v Q8_0: quantized values need flash attention, it is off"),
         ({"type_v": "nonsense"}, "type 'nonsense' is not one of ggml's"),
     ],
 )

@@ -135,9 +135,10 @@ class GGUF:
         return f"<GGUF {self.path.name}: {len(self.metadata)} values, {len(self.tensors)} tensors>"
 
 
-def read_gguf(path: str | Path) -> GGUF:
+def read_gguf(path: str | Path, *, header_only: bool = False) -> GGUF:
     """Map the file and read all but its tensor data. `gguf_init_from_file`, ggml/src/gguf.cpp.
 
+    With `header_only` the tensor data need not be there, as in a file whose download has only begun.
     VizggmlError if the file is not there, is no GGUF of version 2 or 3, or contradicts itself or its own size.
     """
     path = Path(path)
@@ -147,7 +148,7 @@ def read_gguf(path: str | Path) -> GGUF:
         raise VizggmlError(f"{path}: {path.stat().st_size} bytes is too short for a GGUF file (its magic takes 4)")
     mapped = MappedFile(path)
     try:
-        return _Reader(path, mapped).read()
+        return _Reader(path, mapped).read(header_only)
     except BaseException:
         mapped.close()
         raise
@@ -200,7 +201,7 @@ class _Reader:
         start = self.take(n, what)
         return _text(self.buf[start : start + n], f"{self.file}: {what}")
 
-    def read(self) -> GGUF:
+    def read(self, header_only: bool) -> GGUF:
         n_tensors, n_kv = self.header()
         for i in range(n_kv):
             self.pair(i)
@@ -208,13 +209,13 @@ class _Reader:
         for i in range(n_tensors):
             self.info(i)
         data_offset = pad(self.pos, self.gguf.alignment) if n_tensors else self.pos
-        if data_offset > self.size:
+        if data_offset > self.size and not header_only:
             raise self.fail(
                 f"tensor data: would begin at {data_offset} (alignment {self.gguf.alignment}), "
                 f"past the file ({self.size} bytes)"
             )
         self.gguf.data_offset = data_offset
-        self.check_offsets()
+        self.check_offsets(header_only)
         return self.gguf
 
     def header(self) -> tuple[int, int]:
@@ -334,7 +335,7 @@ class _Reader:
         nbytes = type.row_size(ne[0]) * ne[1] * ne[2] * ne[3]
         self.gguf.tensors[name] = TensorInfo(name, type, (ne[0], ne[1], ne[2], ne[3]), offset, nbytes)
 
-    def check_offsets(self) -> None:
+    def check_offsets(self, header_only: bool) -> None:
         """Each tensor begins where the one before ends, padded: no gap, no overlap, nothing past the file."""
         expected, alignment = 0, self.gguf.alignment
         for info in self.gguf.tensors.values():
@@ -345,7 +346,7 @@ class _Reader:
                     f"the end of the tensor before, padded to {alignment}"
                 )
             end = self.gguf.data_offset + info.offset + info.nbytes
-            if end > self.size:
+            if end > self.size and not header_only:
                 raise self.fail(
                     f"{what}: offset {end - info.nbytes} + {info.nbytes} bytes ends past the file ({self.size} bytes)"
                 )

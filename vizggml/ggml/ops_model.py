@@ -12,6 +12,9 @@ PREC_UNDEFINED = 0
 PREC_F32 = 10
 """`enum ggml_prec`, ggml/include/ggml.h."""
 
+HINT_SRC0_IS_HADAMARD = 1
+"""`enum ggml_op_hint`, ggml/include/ggml.h: the product may be taken by adding and subtracting alone."""
+
 ROPE_TYPE_NORMAL = 0
 ROPE_TYPE_NEOX = 2
 ROPE_TYPE_MROPE = 8
@@ -37,6 +40,12 @@ def mul_mat_set_prec(a: Tensor, prec: int) -> Tensor:
     """`ggml_mul_mat_set_prec`, ggml/src/ggml.c."""
     require(a.op == "MUL_MAT", "mul_mat_set_prec", "a must be the result of mul_mat", a)
     return set_op_param(a, 0, prec)
+
+
+def mul_mat_set_hint(a: Tensor, hint: int) -> Tensor:
+    """`ggml_mul_mat_set_hint`, ggml/src/ggml.c."""
+    require(a.op == "MUL_MAT", "mul_mat_set_hint", "a must be the result of mul_mat", a)
+    return set_op_param(a, 1, hint)
 
 
 def mul_mat_id(ctx: Context, as_: Tensor, b: Tensor, ids: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +30,23 @@ from vizggml.events import (
 from vizggml.ggml import ops
 from vizggml.ggml.buffer import Buffer, cpu_buffer_type
 from vizggml.ggml.cgraph import Graph
-from vizggml.ggml.sched import BackendSched, CPUBackend
+from vizggml.ggml.context import Context as ArenaContext
+from vizggml.ggml.quants import FROM_FLOAT
+from vizggml.ggml.sched import CPUBackend
 from vizggml.ggml.tensor import Tensor
-from vizggml.ggml.types import I32
-from vizggml.llama.architectures import llama, qwen3
+from vizggml.ggml.types import F32, I32
+from vizggml.llama.architectures.llama import rope_factors
 from vizggml.llama.batch import Batch, Ubatch, check, reserve, split
-from vizggml.llama.cparams import ContextParams, CParams
-from vizggml.llama.graph import GraphBuilder, GraphResult
+from vizggml.llama.cparams import CACHE_TYPES, ContextParams, CParams
+from vizggml.llama.graph import GraphResult
 from vizggml.llama.graph_input import GraphParams, InputKShift, MemoryContext, checked
 from vizggml.llama.hparams import HParams
-from vizggml.llama.kv_cache import KVCache, Slot
+from vizggml.llama.kv_cache import Slot, mul_mat_hadamard
 from vizggml.llama.loader import Weights
+from vizggml.llama.reserve import Reservation
 from vizggml.llama.sampling import DEFAULT_SEED, SamplerChain, default_chain
 from vizggml.llama.vocab import Vocab
 
-ARCHITECTURES: dict[str, Callable[[GraphBuilder], None]] = {"llama": llama.build, "qwen3": qwen3.build}
 LOGITS_SHOWN = 10
 
 Hook = Callable[[Tensor], None]
@@ -59,27 +62,34 @@ class Token:
     pos: int
 
 
-class Context:
+def _computable(cparams: CParams) -> CParams:
+    """VizggmlError for what can be planned and not computed."""
+    if not cparams.kv_unified and cparams.n_seq_max > 1:
+        raise VizggmlError(
+            f"n_seq_max {cparams.n_seq_max} with kv_unified off: streams of their own are planned, not computed"
+        )
+    for name, type in (("type_k", cparams.type_k), ("type_v", cparams.type_v)):
+        if type not in FROM_FLOAT:
+            known = ", ".join(t for t in CACHE_TYPES if t in FROM_FLOAT)
+            raise VizggmlError(f"{name} {type}: no kernel computes with it; there are some for {known}")
+    return cparams
+
+
+class Context(Reservation):
     """`llama_context`, src/llama-context.cpp."""
 
     def __init__(self, hparams: HParams, vocab: Vocab, weights: Weights, params: ContextParams) -> None:
-        self.hparams = hparams
         self.vocab = vocab
-        self.weights = weights
-        self.cparams = CParams.resolve(params, hparams)
         self.stopped = ""
         self._generation = 0
         self.before_node: Hook | None = None
         self.after_node: Hook | None = None
-        cp, buft = self.cparams, cpu_buffer_type()
+        cp = _computable(CParams.resolve(params, hparams))
+        self.backend = CPUBackend(cp.n_threads, textbook=cp.textbook, fast=cp.fast)
+        super().__init__(hparams, weights, cp, [self.backend], cpu_buffer_type())
         self.buf_output: Buffer | None = None
         self.n_outputs = 0
         self.output_reserve(cp.n_seq_max)
-        self.memory = KVCache(hparams, cp, buft)
-        self.backend = CPUBackend(cp.n_threads, textbook=cp.textbook, fast=cp.fast)
-        self.max_nodes = max(1024, 8 * len(weights))
-        self.sched = BackendSched([self.backend], self.max_nodes)
-        self.gf_res_reserve = GraphResult(self.max_nodes)
         self.gf_res_prev: list[GraphResult | None] = [None, None]
         self.gf_res_prev_active: GraphResult | None = None
         self.n_decoded = 0
@@ -99,39 +109,18 @@ class Context:
 
     def output_reserve(self, n_outputs: int) -> None:
         """Room for the logits of `n_outputs` tokens. `llama_context::output_reserve`, src/llama-context.cpp."""
-        n_outputs_max = max(n_outputs, self.cparams.n_seq_max)
-        size = self.hparams.n_vocab * n_outputs_max * 4
+        size = self.output_size(n_outputs)
         if self.buf_output is None or self.buf_output.size < size:
             if self.buf_output is not None:
                 self.buf_output.free()
             self.buf_output = cpu_buffer_type().alloc_buffer(size)
-        self._logits = self.buf_output.memory[:size].view(np.float32).reshape(n_outputs_max, self.hparams.n_vocab)
+        self._logits = self.buf_output.memory[:size].view(np.float32).reshape(-1, self.hparams.n_vocab)
         self.n_outputs = 0
 
-    def sched_reserve(self) -> None:
-        """Plan the worst graphs, so that no later one needs more: a prompt, a token, and the prompt again.
-
-        `llama_context::sched_reserve`, src/llama-context.cpp.
-        """
-        cp = self.cparams
-        n_tokens = min(cp.n_ctx, cp.n_ubatch)
-        n_outputs = min(n_tokens, cp.n_outputs_max)
-        self.graph_reserve(n_tokens, n_outputs)
-        self.graph_reserve(cp.n_seq_max, cp.n_seq_max)
-        self.graph_reserve(n_tokens, n_outputs)
-
     def graph_reserve(self, n_tokens: int, n_outputs: int) -> None:
-        """Build a graph that sees the whole cache, and reserve for it. `llama_context::graph_reserve`."""
-        n_seqs = self.cparams.n_seq_max
-        n_seq_tokens = -(-n_tokens // n_seqs)
-        self.sched.reset()
+        """The same, and no standing graph is trusted any more."""
         self._forget_graphs()
-        ubatch = reserve(n_seq_tokens, n_seqs, n_outputs)
-        mctx = MemoryContext(self.memory, (0,), len(self.memory.cells))
-        res = self.gf_res_reserve
-        res.reset()
-        self.build_graph(res, self.graph_params(ubatch, mctx, n_outputs))
-        self.sched.reserve(res.gf)
+        super().graph_reserve(n_tokens, n_outputs)
 
     def _forget_graphs(self) -> None:
         for res in self.gf_res_prev:
@@ -145,15 +134,6 @@ class Context:
         return self.sched.get_buffer_size(self.backend)
 
     # Graphs.
-
-    def graph_params(self, ubatch: Ubatch, mctx: MemoryContext, n_outputs: int) -> GraphParams:
-        """`llama_context::graph_params`, src/llama-context.cpp."""
-        return GraphParams(self.hparams.architecture, self.hparams, self.cparams, ubatch, mctx, n_outputs)
-
-    def build_graph(self, res: GraphResult, params: GraphParams) -> None:
-        """`llama_model::build_graph`, src/llama-model.cpp."""
-        ARCHITECTURES[params.arch](GraphBuilder(params, self.weights, res))
-        res.set_outputs()
 
     def step_graph(self, n_tokens: int = 1, n_outputs: int | None = None) -> Graph:
         """The graph of a step of `n_tokens` that sees the whole cache, built anew and not allocated: to look at.
@@ -333,15 +313,16 @@ class Context:
         kv, hp, cp = self.memory, self.hparams, self.cparams
         n_cells = len(kv.cells)
         k_shift = res.ctx.new_tensor(I32, (n_cells,)).set_input()
+        k_rot = kv.build_input_k_rot(res.ctx)
         for il, k in enumerate(kv.k):
             nb1, nb2 = k.type.row_size(hp.n_embd_head_k), k.type.row_size(k.ne[0])
             view = ops.view_3d(res.ctx, k, hp.n_rot, hp.n_head_kv[il], n_cells, nb1, nb2, 0)
             freqs = cp.rope_freq_base, cp.rope_freq_scale
             yarn = cp.yarn_ext_factor, cp.yarn_attn_factor, cp.yarn_beta_fast, cp.yarn_beta_slow
-            factors = llama.rope_factors(self.weights, cp, hp)
+            factors = rope_factors(self.weights, cp, hp)
             rope = hp.n_rot, hp.rope_type, cp.n_ctx_orig_yarn, *freqs, *yarn
-            res.gf.build_forward_expand(ops.rope_ext(res.ctx, view, k_shift, factors, *rope, in_place=True))
-        return InputKShift(kv, k_shift)
+            res.gf.build_forward_expand(build_rope_shift(res.ctx, view, k_shift, k_rot, factors, *rope))
+        return InputKShift(kv, k_shift, k_rot)
 
     # Generating.
 
@@ -393,3 +374,25 @@ class Context:
             if n < max_tokens:
                 self.decode([id])
         self.stopped = "max_tokens"
+
+
+def build_rope_shift(
+    ctx: ArenaContext,
+    cur: Tensor,
+    shift: Tensor,
+    rot: Tensor | None,
+    factors: Tensor | None,
+    *rope: Any,
+) -> Tensor:
+    """Turn keys by how far they were moved: quantized ones are decoded, turned and encoded again.
+
+    `llama_kv_cache::build_rope_shift`, src/llama-kv-cache.cpp, which has no case for quantized heads without rotation.
+    """
+    turn: Callable[..., Tensor] = ops.rope_ext
+    if not cur.type.is_quantized:
+        return turn(ctx, cur, shift, factors, *rope, in_place=True)
+    tmp = ops.cast(ctx, cur, F32)
+    tmp = tmp if rot is None else mul_mat_hadamard(ctx, tmp, rot)
+    tmp = turn(ctx, tmp, shift, factors, *rope)
+    tmp = tmp if rot is None else mul_mat_hadamard(ctx, tmp, rot)
+    return ops.cpy(ctx, tmp, cur)

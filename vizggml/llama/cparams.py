@@ -6,17 +6,22 @@ import math
 from dataclasses import dataclass
 
 from vizggml.errors import VizggmlError
-from vizggml.ggml.types import F16, F32, pad, type_named
+from vizggml.ggml.types import TYPES, pad, type_named
 from vizggml.llama.hparams import HParams
 
 LLAMA_MAX_SEQ = 256
 N_CTX_PAD = 256
+
+CACHE_TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "IQ4_NL", "Q5_0", "Q5_1")
+"""`kv_cache_types`, common/arg.cpp: what keys and values may be kept as."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextParams:
     """`llama_context_params`, include/llama.h. 0 is "from the model" for `n_ctx`, and `n_batch` for `n_ubatch`.
 
+    With `kv_unified` all sequences share the cache's cells; without, each has a stream of cells of its own, and `n_ctx`
+    is shared out among them.
     `textbook` multiplies in F32 with weights decoded to F32, instead of quantizing activations as ggml does. `fast`
     uses the compiled kernels: None means if they are installed.
     """
@@ -28,6 +33,7 @@ class ContextParams:
     flash_attn: bool = True
     type_k: str = "f16"
     type_v: str = "f16"
+    kv_unified: bool = True
     n_threads: int = 2
     rope_freq_base: float = 0.0
     rope_freq_scale: float = 0.0
@@ -40,6 +46,7 @@ class CParams:
     """`llama_cparams`, src/llama-cparams.h."""
 
     n_ctx: int
+    n_ctx_seq: int
     n_batch: int
     n_ubatch: int
     n_seq_max: int
@@ -48,6 +55,7 @@ class CParams:
     flash_attn: bool
     type_k: str
     type_v: str
+    kv_unified: bool
     rope_freq_base: float
     rope_freq_scale: float
     n_ctx_orig_yarn: int
@@ -75,8 +83,12 @@ class CParams:
         if hparams.rope_scaling_type_train == "none":
             freq_scale = 1.0
         ext_factor, attn_factor = _yarn(hparams, freq_scale)
+        n_stream = 1 if params.kv_unified else params.n_seq_max
+        n_ctx_seq = pad(pad(n_ctx, N_CTX_PAD) // n_stream, N_CTX_PAD)
+        _check_cache(params, hparams)
         return cls(
-            n_ctx=pad(n_ctx, N_CTX_PAD),
+            n_ctx=n_ctx_seq * n_stream,
+            n_ctx_seq=n_ctx_seq,
             n_batch=n_batch,
             n_ubatch=min(n_batch, params.n_ubatch or params.n_batch),
             n_seq_max=params.n_seq_max,
@@ -85,6 +97,7 @@ class CParams:
             flash_attn=params.flash_attn,
             type_k=_cache_type("type_k", params.type_k),
             type_v=_cache_type("type_v", params.type_v),
+            kv_unified=params.kv_unified,
             rope_freq_base=params.rope_freq_base or hparams.rope_freq_base_train,
             rope_freq_scale=freq_scale,
             n_ctx_orig_yarn=hparams.n_ctx_orig_yarn or hparams.n_ctx_train,
@@ -105,12 +118,22 @@ def _at_least(name: str, value: int, least: int) -> None:
 
 def _cache_type(name: str, type: str) -> str:
     found = type_named(type)
-    if found not in (F16, F32):
-        raise VizggmlError(
-            f"{name} {found}: the KV cache holds F16 or F32; quantized keys and values, which are rotated before they "
-            "are stored, are not supported"
-        )
+    if found.name not in CACHE_TYPES:
+        raise VizggmlError(f"{name} {found}: the KV cache holds {', '.join(CACHE_TYPES)}")
     return found.name
+
+
+def _check_cache(params: ContextParams, hparams: HParams) -> None:
+    """What `llama_init_from_model`, src/llama-context.cpp, asks of the types of K and V."""
+    heads = {"type_k": hparams.n_embd_head_k, "type_v": hparams.n_embd_head_v}
+    for name, n_embd_head in heads.items():
+        type = TYPES[_cache_type(name, getattr(params, name))]
+        if not type.is_quantized:
+            continue
+        if name == "type_v" and not params.flash_attn:
+            raise VizggmlError(f"type_v {type}: quantized values need flash attention, it is off")
+        if n_embd_head % type.blck_size:
+            raise VizggmlError(f"{name} {type}: heads of {n_embd_head} are not whole blocks of {type.blck_size}")
 
 
 def _yarn(hparams: HParams, freq_scale: float) -> tuple[float, float]:

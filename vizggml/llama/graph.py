@@ -18,6 +18,7 @@ from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import F16, F32, I32
 from vizggml.llama.batch import Ubatch
 from vizggml.llama.graph_input import GraphInput, GraphParams, InputAttnKV, InputEmbd, InputOutIds, InputPos
+from vizggml.llama.kv_cache import mul_mat_hadamard
 from vizggml.llama.loader import Weights
 
 
@@ -239,13 +240,21 @@ class GraphBuilder:
         k_idxs = mctx.kv.build_input_k_idxs(self.ctx0, self.ubatch)
         v_idxs = mctx.kv.build_input_v_idxs(self.ctx0, self.ubatch)
         type = F16 if self.cparams.flash_attn else F32
-        mask = self.ctx0.new_tensor(type, (mctx.n_kv, self.n_tokens, 1, 1)).set_input().set_name("attn_inp_kq_mask")
+        n_stream = 1 if self.cparams.kv_unified else self.ubatch.n_seqs_unq
+        ne = (mctx.n_kv, self.n_tokens // n_stream, 1, n_stream)
+        mask = self.ctx0.new_tensor(type, ne).set_input().set_name("attn_inp_kq_mask")
         inp = InputAttnKV(mctx, self.cparams, k_idxs, v_idxs, mask)
+        inp.k_rot, inp.v_rot = mctx.kv.build_input_k_rot(self.ctx0), mctx.kv.build_input_v_rot(self.ctx0)
         self.res.inputs.append(inp)
         return inp
 
     def build_attn(self, inp: InputAttnKV, q: Tensor, k: Tensor, v: Tensor, scale: float, il: int) -> Tensor:
         """`llm_graph_context::build_attn`, src/llama-graph.cpp: store K and V, attend, project."""
+        if inp.k_rot is not None:
+            q = mul_mat_hadamard(self.ctx0, q, inp.k_rot)
+            k = mul_mat_hadamard(self.ctx0, k, inp.k_rot)
+        if inp.v_rot is not None:
+            v = mul_mat_hadamard(self.ctx0, v, inp.v_rot)
         for t in (q, v, k):
             self.gf.build_forward_expand(t)
         kv, n_kv = inp.mctx.kv, inp.mctx.n_kv
@@ -254,6 +263,8 @@ class GraphBuilder:
         k_all, v_all = kv.get_k(self.ctx0, il, n_kv), kv.get_v(self.ctx0, il, n_kv)
         cur = self.build_attn_mha(q, k_all, v_all, inp.kq_mask, scale, il)
         self.cb(cur, "kqv_out", il)
+        if inp.v_rot is not None:
+            cur = mul_mat_hadamard(self.ctx0, cur, inp.v_rot)
         cur = self.build_lora_mm(self._need("attn_output", il), cur)
         biased = self._add_bias(cur, "attn_output", il)
         return cur if biased is None else biased
@@ -262,7 +273,9 @@ class GraphBuilder:
         """`llm_graph_context::build_attn_mha`, src/llama-graph.cpp: shape (n_embd_head * heads, n_tokens)."""
         ctx0 = self.ctx0
         v_trans = v.nb[1] > v.nb[2]
-        q = ops.view_4d(ctx0, q, *q.ne[:3], 1, q.nb[1], q.nb[2], q.nb[2] * q.ne[2], 0)
+        n_stream = k.ne[3]
+        n = q.ne[2] // n_stream
+        q = ops.view_4d(ctx0, q, q.ne[0], q.ne[1], n, n_stream, q.nb[1], q.nb[2], q.nb[2] * n, 0)
         q = ops.permute(ctx0, q, 0, 2, 1, 3)
         k = ops.permute(ctx0, k, 0, 2, 1, 3)
         v = ops.permute(ctx0, v, 0, 2, 1, 3)

@@ -144,12 +144,17 @@ class InputAttnKV:
         self.k_idxs = k_idxs
         self.v_idxs = v_idxs
         self.kq_mask = kq_mask
+        self.k_rot: Tensor | None = None
+        self.v_rot: Tensor | None = None
 
     def set_input(self, ubatch: Ubatch) -> None:
         kv, slot = self.mctx.kv, self.mctx.slot
         kv.set_input_k_idxs(self.k_idxs, slot)
         kv.set_input_v_idxs(self.v_idxs, slot)
         kv.set_input_kq_mask(self.kq_mask, ubatch, self.cparams.causal_attn)
+        for rot in (self.k_rot, self.v_rot):
+            if rot is not None:
+                kv.set_input_rot(rot)
 
     def can_reuse(self, params: GraphParams, graph: GraphId) -> bool:
         """Beside the answer, take over the new ubatch's cells, as `llm_graph_input_attn_kv::can_reuse` does."""
@@ -171,13 +176,16 @@ class InputAttnKV:
 class InputKShift:
     """`llm_graph_input_k_shift`, src/llama-kv-cache.cpp: how far each cell's position was moved."""
 
-    def __init__(self, kv: KVCache, k_shift: Tensor) -> None:
+    def __init__(self, kv: KVCache, k_shift: Tensor, k_rot: Tensor | None) -> None:
         self.kv = kv
         self.k_shift = k_shift
+        self.k_rot = k_rot
 
     def set_input(self, ubatch: Ubatch | None = None) -> None:
         cells = self.kv.cells
         self.k_shift.set(np.where(cells.pos < 0, 0, cells.shift))
+        if self.k_rot is not None:
+            self.kv.set_input_rot(self.k_rot)
 
     def can_reuse(self, params: GraphParams, graph: GraphId) -> bool:
         return False

@@ -3,14 +3,19 @@
 A cell is one row of every layer's K (and, with flash attention, of V; without it V is stored transposed, so a cell is a
 column). New tokens take the first empty cells from `head` on, wherever they are: `set_rows` writes scattered rows, and
 the mask says which cells a token sees.
+
+Quantized keys and values are rotated first, by a Hadamard matrix for every 64 (or more) elements of a head: what stood
+out in one element is spread over all, and the blocks lose less. Queries are rotated alike, results back.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
 from vizggml.events import (
@@ -27,8 +32,9 @@ from vizggml.events import (
 from vizggml.ggml import ops
 from vizggml.ggml.buffer import BufferType, alloc_ctx_tensors_from_buft
 from vizggml.ggml.context import TENSOR_OVERHEAD, Context
+from vizggml.ggml.ops_model import HINT_SRC0_IS_HADAMARD
 from vizggml.ggml.tensor import Tensor
-from vizggml.ggml.types import I64, pad
+from vizggml.ggml.types import F32, I64, TYPES, pad
 from vizggml.llama.batch import Ubatch
 from vizggml.llama.cparams import CParams
 from vizggml.llama.hparams import HParams
@@ -36,44 +42,75 @@ from vizggml.llama.kv_cells import KVCells
 
 POS_MAX = 2**31 - 1
 N_KV_PAD = 256
+ROTATED = 64
+"""Heads of a multiple of this are rotated when they are stored quantized."""
 _ids = itertools.count()
 
 Slot = tuple[int, ...]
 """The cells that the tokens of one ubatch go to."""
 
 
-class KVCache:
-    """`llama_kv_cache`, src/llama-kv-cache.cpp, with one stream that all sequences share.
+@functools.cache
+def hadamard(n: int) -> NDArray[np.float32]:
+    """The orthonormal Walsh-Hadamard matrix of `n`, a power of 2, its own inverse. `ggml_gen_hadamard`."""
+    h = np.full((1, 1), 1.0 / float(np.sqrt(np.float32(n))), np.float32)
+    while len(h) < n:
+        h = np.block([[h, h], [h, -h]])
+    h.flags.writeable = False
+    return h
 
-    `k[il]` has shape (n_embd_k_gqa, n_cells). `v[il]` has shape (n_embd_v_gqa, n_cells); when `v_trans`, its bytes are
-    used as (n_cells, n_embd_v_gqa).
+
+def mul_mat_hadamard(ctx: Context, cur: Tensor, rot: Tensor) -> Tensor:
+    """Rotate each `rot.ne[0]` elements of `cur`'s rows. `llama_mul_mat_hadamard`, src/llama-impl.h."""
+    n = rot.ne[0]
+    merge = ops.reshape_2d if cur.is_contiguous() else ops.cont_2d
+    res = ops.mul_mat(ctx, rot, merge(ctx, cur, n, cur.nelements // n))
+    ops.mul_mat_set_hint(res, HINT_SRC0_IS_HADAMARD)
+    return ops.reshape_4d(ctx, res, *cur.ne)
+
+
+class KVCache:
+    """`llama_kv_cache`, src/llama-kv-cache.cpp. `bufts` is where each layer lies, or all of them.
+
+    `k[il]` has shape (n_embd_k_gqa, n_cells, n_stream). `v[il]` has shape (n_embd_v_gqa, n_cells, n_stream); when
+    `v_trans`, its bytes are used as (n_cells, n_embd_v_gqa). The cells are those of one stream that all sequences
+    share; of several streams only the memory and the graphs are known, not which cells they fill.
     """
 
-    def __init__(self, hparams: HParams, cparams: CParams, buft: BufferType) -> None:
+    def __init__(self, hparams: HParams, cparams: CParams, bufts: BufferType | Sequence[BufferType]) -> None:
         self.id = CacheId(next(_ids))
         self.hparams = hparams
         self.v_trans = not cparams.flash_attn
         self.n_seq_max = cparams.n_seq_max
-        self.cells = KVCells(cparams.n_ctx, cparams.n_seq_max)
+        self.n_stream = 1 if cparams.kv_unified else cparams.n_seq_max
+        self.cells = KVCells(cparams.n_ctx_seq, cparams.n_seq_max)
         self.head = 0
-        n_layer, n_cells = hparams.n_layer, cparams.n_ctx
-        self.ctx = Context(2 * (1 + 1) * n_layer * TENSOR_OVERHEAD, no_alloc=True)
+        n_layer = hparams.n_layer
+        of_layer = [bufts] * n_layer if isinstance(bufts, BufferType) else list(bufts)
+        self.ctxs = {
+            buft: Context(2 * (1 + self.n_stream) * n_layer * TENSOR_OVERHEAD, no_alloc=True)
+            for buft in sorted(set(of_layer), key=lambda buft: buft.name)
+        }
         n_embd_v = max(map(hparams.n_embd_v_gqa, range(n_layer)))
         self.k: list[Tensor] = []
         self.v: list[Tensor] = []
         for il in range(n_layer):
+            ctx = self.ctxs[of_layer[il]]
             n_v = n_embd_v if self.v_trans else hparams.n_embd_v_gqa(il)
-            self.k.append(self._new(cparams.type_k, hparams.n_embd_k_gqa(il), n_cells, f"cache_k_l{il}"))
-            self.v.append(self._new(cparams.type_v, n_v, n_cells, f"cache_v_l{il}"))
-            for t in (self.k[il], self.v[il]):
-                ops.view_2d(self.ctx, t, t.ne[0], n_cells, t.nb[1], 0)
-        self.buffers = alloc_ctx_tensors_from_buft(self.ctx, buft)
+            self.k.append(self._new(ctx, cparams.type_k, hparams.n_embd_k_gqa(il), f"cache_k_l{il}"))
+            self.v.append(self._new(ctx, cparams.type_v, n_v, f"cache_v_l{il}"))
+            for s in range(self.n_stream):
+                for t in (self.k[il], self.v[il]):
+                    ops.view_2d(ctx, t, t.ne[0], len(self.cells), t.nb[1], s * t.nb[2])
+        self.buffers = [b for buft, ctx in self.ctxs.items() for b in alloc_ctx_tensors_from_buft(ctx, buft)]
+        self.attn_rot_k = TYPES[cparams.type_k].is_quantized and hparams.n_embd_head_k % ROTATED == 0
+        self.attn_rot_v = TYPES[cparams.type_v].is_quantized and hparams.n_embd_head_v % ROTATED == 0
         bus.standing.add(self)
         if bus.on:
             bus.emit(self._created())
 
-    def _new(self, type: str, n_embd: int, n_cells: int, name: str) -> Tensor:
-        return self.ctx.new_tensor(type, (n_embd, n_cells, 1), name)
+    def _new(self, ctx: Context, type: str, n_embd: int, name: str) -> Tensor:
+        return ctx.new_tensor(type, (n_embd, len(self.cells), self.n_stream), name)
 
     def _created(self) -> CacheCreated:
         return CacheCreated(
@@ -99,7 +136,8 @@ class KVCache:
         bus.standing.discard(self)
         for buffer in self.buffers:
             buffer.free()
-        self.ctx.free()
+        for ctx in self.ctxs.values():
+            ctx.free()
 
     # Sequences.
 
@@ -265,7 +303,10 @@ class KVCache:
     # What a graph needs of the cache.
 
     def get_k(self, ctx: Context, il: int, n_kv: int) -> Tensor:
-        """The first `n_kv` keys, (n_embd_head, n_head_kv, n_kv, 1). `llama_kv_cache::get_k`, src/llama-kv-cache.cpp."""
+        """The first `n_kv` keys of each stream, (n_embd_head, n_head_kv, n_kv, n_stream).
+
+        `llama_kv_cache::get_k`, src/llama-kv-cache.cpp.
+        """
         k, hp = self.k[il], self.hparams
         return ops.view_4d(
             ctx,
@@ -273,7 +314,7 @@ class KVCache:
             hp.n_embd_head_k,
             hp.n_head_kv[il],
             n_kv,
-            1,
+            self.n_stream,
             k.type.row_size(hp.n_embd_head_k),
             k.type.row_size(k.ne[0]),
             k.type.row_size(k.ne[0] * len(self.cells)),
@@ -281,23 +322,27 @@ class KVCache:
         )
 
     def get_v(self, ctx: Context, il: int, n_kv: int) -> Tensor:
-        """The first `n_kv` values: (n_embd_head, n_head_kv, n_kv, 1), or (n_kv, n_head_kv, n_embd_head, 1) transposed.
+        """The first `n_kv` values of each stream: (n_embd_head, n_head_kv, n_kv, n_stream).
 
-        `llama_kv_cache::get_v`, src/llama-kv-cache.cpp.
+        When `v_trans`, (n_kv, n_head_kv, n_embd_head, n_stream). `llama_kv_cache::get_v`, src/llama-kv-cache.cpp.
         """
         v, hp, n_cells = self.v[il], self.hparams, len(self.cells)
         n_head, n_embd, row_size = hp.n_head_kv[il], hp.n_embd_head_v, v.type.row_size
         if not self.v_trans:
             nb = row_size(n_embd), row_size(v.ne[0]), row_size(v.ne[0] * n_cells)
-            return ops.view_4d(ctx, v, n_embd, n_head, n_kv, 1, *nb, 0)
+            return ops.view_4d(ctx, v, n_embd, n_head, n_kv, self.n_stream, *nb, 0)
         nb = row_size(n_cells * n_embd), row_size(n_cells), row_size(n_cells * v.ne[0])
-        return ops.view_4d(ctx, v, n_kv, n_head, n_embd, 1, *nb, 0)
+        return ops.view_4d(ctx, v, n_kv, n_head, n_embd, self.n_stream, *nb, 0)
 
     def cpy_k(self, ctx: Context, k_cur: Tensor, k_idxs: Tensor, il: int) -> Tensor:
         """Write the new keys into their cells. `llama_kv_cache::cpy_k`, src/llama-kv-cache.cpp."""
         n_embd_head, n_head, n_tokens = k_cur.ne[:3]
         k_cur = ops.view_2d(ctx, k_cur, n_embd_head * n_head, n_tokens, k_cur.nb[2], 0)
-        return ops.set_rows(ctx, self.k[il], k_cur, k_idxs)
+        return ops.set_rows(ctx, self._all_streams(ctx, self.k[il]), k_cur, k_idxs)
+
+    def _all_streams(self, ctx: Context, t: Tensor) -> Tensor:
+        """The cells of all streams in a row: indices count through them."""
+        return ops.reshape_2d(ctx, t, t.ne[0], t.ne[1] * t.ne[2]) if self.n_stream > 1 else t
 
     def cpy_v(self, ctx: Context, v_cur: Tensor, v_idxs: Tensor, il: int) -> Tensor:
         """Write the new values into their cells, transposed element by element. `llama_kv_cache::cpy_v`."""
@@ -305,7 +350,7 @@ class KVCache:
         n_embd, v = n_embd_head * n_head, self.v[il]
         if not self.v_trans:
             v_cur = ops.view_2d(ctx, v_cur, n_embd, n_tokens, v_cur.nb[2], 0)
-            return ops.set_rows(ctx, v, v_cur, v_idxs)
+            return ops.set_rows(ctx, self._all_streams(ctx, v), v_cur, v_idxs)
         merge = ops.reshape_2d if v_cur.type.row_size(n_embd) == v_cur.nb[2] else ops.cont_2d
         v_cur = merge(ctx, v_cur, n_embd, n_tokens)
         v_view = ops.reshape_2d(ctx, v, 1, v.nelements)
@@ -320,6 +365,24 @@ class KVCache:
         """`llama_kv_cache::build_input_v_idxs`, src/llama-kv-cache.cpp: one index a token, or one an element."""
         n = ubatch.n_tokens * (self.v[0].ne[0] if self.v_trans else 1)
         return ctx.new_tensor(I64, (n,)).set_input().set_name("attn_inp_v_idxs")
+
+    def build_input_k_rot(self, ctx: Context) -> Tensor | None:
+        """The largest Hadamard matrix that fits a head of K. `llama_kv_cache::build_input_k_rot`."""
+        n = ROTATED
+        while self.hparams.n_embd_head_k % (2 * n) == 0:
+            n *= 2
+        return self._rotation(ctx, n, "attn_inp_k_rot") if self.attn_rot_k else None
+
+    def build_input_v_rot(self, ctx: Context) -> Tensor | None:
+        """The smallest one, for V. `llama_kv_cache::build_input_v_rot`, src/llama-kv-cache.cpp."""
+        return self._rotation(ctx, ROTATED, "attn_inp_v_rot") if self.attn_rot_v else None
+
+    def _rotation(self, ctx: Context, n: int, name: str) -> Tensor:
+        return ctx.new_tensor(F32, (n, n)).set_input().set_name(name)
+
+    def set_input_rot(self, dst: Tensor) -> None:
+        """`llama_kv_cache::set_input_k_rot`, `set_input_v_rot`, src/llama-kv-cache.cpp."""
+        dst.array()[0, 0] = hadamard(dst.ne[0])
 
     def set_input_k_idxs(self, dst: Tensor, slot: Slot) -> None:
         dst.set(slot)

@@ -8,8 +8,10 @@ weights stay as the file has them, as in llama.cpp with `use_extra_bufts` off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 from vizggml.errors import VizggmlError
 from vizggml.events import WeightsPlaced, bus
@@ -49,24 +51,42 @@ class Weights:
         return self.tensors.get(name)
 
 
+class TensorTable(Protocol):
+    """What is asked of a file to make its tensors: a `GGUF`, or a shape that has no file."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def tensors(self) -> Mapping[str, TensorInfo]: ...
+
+
+def make_weights(table: TensorTable, hparams: HParams) -> Weights:
+    """Make every tensor and place none: the buffers are still to be found.
+
+    VizggmlError as from `load_weights`.
+    """
+    loader = _Loader(table, hparams)
+    ARCHITECTURES[hparams.architecture](loader)
+    loader.done_getting_tensors()
+    output = loader.made.get("output.weight") or loader.made["token_embd.weight"]
+    return Weights(loader.context, loader.made, output, [])
+
+
 def load_weights(gguf: GGUF, hparams: HParams) -> Weights:
     """Make every tensor and point it into the map. `llama_model_base::load_tensors`, src/llama-model.cpp.
 
     VizggmlError if a tensor is missing, has another shape than the hyper-parameters ask for, or belongs to no part of
     the model.
     """
-    loader = _Loader(gguf, hparams)
-    ARCHITECTURES[hparams.architecture](loader)
-    loader.done_getting_tensors()
-    buffers = loader.load_all_data()
-    output = loader.made.get("output.weight") or loader.made["token_embd.weight"]
-    return Weights(loader.context, loader.made, output, buffers)
+    weights = make_weights(gguf, hparams)
+    weights.buffers = load_all_data(gguf, weights)
+    return weights
 
 
 class _Loader:
     """`llama_model_loader`, src/llama-model-loader.cpp."""
 
-    def __init__(self, gguf: GGUF, hparams: HParams) -> None:
+    def __init__(self, gguf: TensorTable, hparams: HParams) -> None:
         self.gguf = gguf
         self.hparams = hparams
         # One more for a duplicated output, two a layer for duplicated rope factors.
@@ -108,30 +128,31 @@ class _Loader:
                 f"{self.hparams.architecture} model, the first is {quoted(unused[0])}"
             )
 
-    def load_all_data(self) -> list[Buffer]:
-        """Place the tensors in a buffer over the map, from the first tensor's first byte to the last one's last.
 
-        `get_mapping_range`, `load_all_data`.
-        """
-        infos = [self.gguf.tensors[name] for name in self.made]
-        data_offset, alignment = self.gguf.data_offset, self.gguf.alignment
-        if alignment < TENSOR_ALIGNMENT:
-            raise VizggmlError(
-                f"{self.gguf.path.name}: key 'general.alignment' is {alignment}: "
-                f"weights can be mapped only at multiples of {TENSOR_ALIGNMENT} bytes"
+def mapping_range(infos: Iterable[TensorInfo]) -> tuple[int, int]:
+    """From the first tensor's first byte to the last one's last, counted from the file's data. `get_mapping_range`."""
+    infos = list(infos)
+    return min(info.offset for info in infos), max(info.offset + info.nbytes for info in infos)
+
+
+def load_all_data(gguf: GGUF, weights: Weights) -> list[Buffer]:
+    """Place the tensors in a buffer over the map. `load_all_data`, src/llama-model-loader.cpp."""
+    infos = [gguf.tensors[name] for name in weights]
+    if gguf.alignment < TENSOR_ALIGNMENT:
+        raise VizggmlError(
+            f"{gguf.path.name}: key 'general.alignment' is {gguf.alignment}: "
+            f"weights can be mapped only at multiples of {TENSOR_ALIGNMENT} bytes"
+        )
+    first, last = mapping_range(infos)
+    buffer = gguf.mapped.buffer(gguf.data_offset + first, gguf.data_offset + last, "CPU_Mapped")
+    for info in infos:
+        tensor, file_offset = weights[info.name], gguf.data_offset + info.offset
+        buffer.tensor_alloc(tensor, info.offset - first)
+        if bus.on:
+            bus.emit(
+                WeightsPlaced(tensor.id, buffer.id, info.offset - first, info.nbytes, file_offset, buffer.buft.name)
             )
-        first = min(data_offset + info.offset for info in infos)
-        last = max(data_offset + info.offset + info.nbytes for info in infos)
-        buffer = self.gguf.mapped.buffer(first, last, "CPU_Mapped")
-        for info in infos:
-            tensor = self.made[info.name]
-            file_offset = data_offset + info.offset
-            buffer.tensor_alloc(tensor, file_offset - first)
-            if bus.on:
-                bus.emit(
-                    WeightsPlaced(tensor.id, buffer.id, file_offset - first, info.nbytes, file_offset, buffer.buft.name)
-                )
-        return [buffer]
+    return [buffer]
 
 
 def _shape(ne: tuple[int, ...]) -> str:
