@@ -12,58 +12,66 @@ from vizggml.ggml.kernels.fast.lanes import (
     add,
     brain,
     byte,
+    byte_products,
     compiled,
-    dot_small,
     fma,
+    fma_8,
     fma_by,
+    fma_single,
     half,
-    high_nibbles,
-    high_signed,
     load_bf16,
     load_f16,
     load_f32,
     load_i8,
-    low_nibbles,
-    low_signed,
     madd,
     madd_by,
+    nibble_products,
+    signed_nibble_products,
     single,
     six_bits,
     to_f32,
     total,
+    total_8,
     zeros,
+    zeros_8,
     zeros_i32,
 )
 
 
 def dot_f32(w: int, y: int, n: int) -> np.float32:
-    """`ggml_vec_dot_f32`, ggml/src/ggml-cpu/vec.cpp: n elements at w by n at y."""
-    even, odd = zeros(), zeros()
+    """`ggml_vec_dot_f32`, ggml/src/ggml-cpu/vec.cpp: n elements at w by n at y; four sums, as ggml's on AVX-512."""
+    a, b, c, d = zeros(), zeros(), zeros(), zeros()
     i = 0
-    while i + 2 * LANES <= n:
-        even = fma(load_f32(w + 4 * i), load_f32(y + 4 * i), even)
-        odd = fma(load_f32(w + 4 * i + 64), load_f32(y + 4 * i + 64), odd)
-        i += 2 * LANES
-    rest = np.float32(0)
+    while i + 4 * LANES <= n:
+        u, v = w + 4 * i, y + 4 * i
+        a = fma(load_f32(u), load_f32(v), a)
+        b = fma(load_f32(u + 64), load_f32(v + 64), b)
+        c = fma(load_f32(u + 128), load_f32(v + 128), c)
+        d = fma(load_f32(u + 192), load_f32(v + 192), d)
+        i += 4 * LANES
+    acc = total(add(add(a, c), add(b, d)))
     while i < n:
-        rest += single(w + 4 * i) * single(y + 4 * i)
+        acc = fma_single(single(w + 4 * i), single(y + 4 * i), acc)
         i += 1
-    return total(add(even, odd)) + rest
+    return acc
 
 
 def dot_f16(w: int, y: int, n: int) -> np.float32:
     """`ggml_vec_dot_f16`, ggml/src/ggml-cpu/vec.cpp."""
-    even, odd = zeros(), zeros()
+    a, b, c, d = zeros(), zeros(), zeros(), zeros()
     i = 0
-    while i + 2 * LANES <= n:
-        even = fma(load_f16(w + 2 * i), load_f16(y + 2 * i), even)
-        odd = fma(load_f16(w + 2 * i + 32), load_f16(y + 2 * i + 32), odd)
-        i += 2 * LANES
-    rest = np.float32(0)
+    while i + 4 * LANES <= n:
+        u, v = w + 2 * i, y + 2 * i
+        a = fma(load_f16(u), load_f16(v), a)
+        b = fma(load_f16(u + 32), load_f16(v + 32), b)
+        c = fma(load_f16(u + 64), load_f16(v + 64), c)
+        d = fma(load_f16(u + 96), load_f16(v + 96), d)
+        i += 4 * LANES
+    acc = np.float64(total(add(add(a, c), add(b, d))))
     while i < n:
-        rest += half(w + 2 * i) * half(y + 2 * i)
+        acc += np.float64(half(w + 2 * i) * half(y + 2 * i))
         i += 1
-    return total(add(even, odd)) + rest
+    return np.float32(acc)
 
 
 def dot_bf16(w: int, y: int, n: int) -> np.float32:
@@ -82,38 +90,35 @@ def dot_bf16(w: int, y: int, n: int) -> np.float32:
 
 
 def dot_q4_0(w: int, y: int, n: int) -> np.float32:
-    """`ggml_vec_dot_q4_0_q8_0`, ggml/src/ggml-cpu/quants.c: codes minus 8 by codes, times both scales."""
-    acc = zeros()
+    """`ggml_vec_dot_q4_0_q8_0`, ggml/src/ggml-cpu/arch/x86/quants.c: codes minus 8 by codes, times both scales."""
+    acc = zeros_8()
     for _ in range(n // 32):
-        products = dot_small(low_signed(w + 2), load_i8(y + 2), high_signed(w + 2), load_i8(y + 18))
-        acc = fma_by(products, half(w) * half(y), acc)
+        acc = fma_8(signed_nibble_products(w + 2, y + 2), half(w) * half(y), acc)
         w += 18
         y += 34
-    return total(acc)
+    return total_8(acc)
 
 
 def dot_q4_1(w: int, y: int, n: int) -> np.float32:
-    """`ggml_vec_dot_q4_1_q8_1`, ggml/src/ggml-cpu/quants.c: the block's minimum meets the other side's sum."""
-    acc = zeros()
+    """`ggml_vec_dot_q4_1_q8_1`, ggml/src/ggml-cpu/arch/x86/quants.c: the block's minimum meets the other's sum."""
+    acc = zeros_8()
     minimums = np.float32(0)
     for _ in range(n // 32):
-        products = dot_small(low_nibbles(w + 4), load_i8(y + 4), high_nibbles(w + 4), load_i8(y + 20))
-        acc = fma_by(products, half(w) * half(y), acc)
-        minimums += half(w + 2) * half(y + 2)
+        acc = fma_8(nibble_products(w + 4, y + 4), half(w) * half(y), acc)
+        minimums = fma_single(half(w + 2), half(y + 2), minimums)
         w += 20
         y += 36
-    return total(acc) + minimums
+    return total_8(acc) + minimums
 
 
 def dot_q8_0(w: int, y: int, n: int) -> np.float32:
-    """`ggml_vec_dot_q8_0_q8_0`, ggml/src/ggml-cpu/quants.c."""
-    acc = zeros()
+    """`ggml_vec_dot_q8_0_q8_0`, ggml/src/ggml-cpu/arch/x86/quants.c."""
+    acc = zeros_8()
     for _ in range(n // 32):
-        products = madd(load_i8(w + 18), load_i8(y + 18), madd(load_i8(w + 2), load_i8(y + 2), zeros_i32()))
-        acc = fma_by(to_f32(products), half(w) * half(y), acc)
+        acc = fma_8(byte_products(w + 2, y + 2), half(w) * half(y), acc)
         w += 34
         y += 34
-    return total(acc)
+    return total_8(acc)
 
 
 def dot_q6_k(w: int, y: int, n: int) -> np.float32:

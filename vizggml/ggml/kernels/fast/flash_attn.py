@@ -23,6 +23,7 @@ from vizggml.ggml.kernels.fast.lanes import (
     call_to_float,
     call_vec_dot,
     compiled,
+    fma_single,
     half,
     put_single,
     single,
@@ -198,7 +199,7 @@ def with_sink(
     if s > M:
         down = np.float32(math.exp(M - s))
         scale_f32(vkq, down, dv)
-        return s, S * down + np.float32(1)
+        return s, fma_single(S, down, np.float32(1))
     return M, S + np.float32(math.exp(s - M))
 
 
@@ -225,9 +226,9 @@ def join_partials(
                 continue
             M_new = max(M, single(at))
             down, weight = np.float32(math.exp(M - M_new)), np.float32(math.exp(single(at) - M_new))
-            scale_f32(vkq, down, dv)
-            mad_f32(vkq, at + 8, weight, dv)
-            S = S * down + single(at + 4) * weight
+            for i in range(0, 4 * dv, 4):
+                put_single(vkq + i, fma_single(single(vkq + i), down, single(at + 8 + i) * weight))
+            S = fma_single(S, down, single(at + 4) * weight)
             M = M_new
         finish(vkq, S, vkq, dv)
 
@@ -304,7 +305,7 @@ def attend_rows(
                     scale_f32(vkq, down, dv)
                 call_to_float(decoder, at, dv, spare, 0)
                 mad_f32(vkq, spare, weight, dv)
-            S = S * down + weight
+            S = fma_single(S, down, weight)
         if in_f16:
             widen_f16(spare, dv, vkq)
         if cell_first == 0:
@@ -400,7 +401,7 @@ def attend_tiles(
                     down = np.float32(math.exp(M[i] - M_new))
                     scale_f32(vkq + 4 * i * dv, down, dv)
                     S[i] *= down
-                S[i] += sum_
+                S[i] = np.float32(S[i] + sum_)
                 M[i] = M_new
             for j in range(width):
                 call_to_float(decoder, v + (first + j) * V[2], dv, v32 + 4 * j * dv, 0)

@@ -8,7 +8,7 @@ AVX2, four of NEON). Addresses are plain integers.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -49,17 +49,17 @@ forget_stale(Path(__file__).parent)
 
 
 class Vector(types.Type):
-    """The Numba type of sixteen elements."""
+    """The Numba type of several elements."""
 
-    def __init__(self, name: str, element: ir.Type) -> None:
-        self.element = element
+    def __init__(self, name: str, element: ir.Type, lanes: int = LANES) -> None:
+        self.type = ir.VectorType(element, lanes)
         super().__init__(name=name)
 
 
 @register_model(Vector)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: object, vector: Vector) -> None:
-        super().__init__(manager, vector, ir.VectorType(vector.element, LANES))  # type: ignore[no-untyped-call]
+        super().__init__(manager, vector, vector.type)  # type: ignore[no-untyped-call]
 
 
 class Floats:
@@ -74,8 +74,20 @@ class Shorts:
     """Sixteen int16."""
 
 
+class EightFloats:
+    """Eight float32."""
+
+
+class EightInts:
+    """Eight int32."""
+
+
 _i8, _i16, _i32, _f16, _f32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.HalfType(), ir.FloatType()
 F32, I32, I16 = Vector("f32x16", _f32), Vector("i32x16", _i32), Vector("i16x16", _i16)
+F32_8, I32_8 = Vector("f32x8", _f32, 8), Vector("i32x8", _i32, 8)
+UNSIGNED_NIBBLES, SIGNED_NIBBLES, BYTES = range(3)
+"""Kinds of codes: 0 to 15, -8 to 7, -128 to 127."""
+_FEATURES: Mapping[str, bool] = get_host_cpu_features()
 ADDRESS, INT, FLOAT = types.int64, types.int64, types.float32
 
 # for signatures
@@ -88,14 +100,20 @@ WRITE = types.Array(types.uint8, 1, "C")
 FLOATS = types.Array(types.float32, 1, "C")
 
 
-LOG2_E = 1.4426950408889634
-LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
-EXP_TERMS = (1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0, 1.0)
-"""ln 2 in two parts, the first short enough that its multiples are exact (Cephes' split), and the series of e**r."""
+ROUNDER = 1.5 * 2**23
+"""Added to a float32 and taken away again, it leaves the nearest whole number."""
+LOG2_E = float.fromhex("0x1.715476p+0")
+LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e4p-1"), float.fromhex("0x1.7f7d1cp-20")
+EXP_TERMS = tuple(
+    float.fromhex(x) for x in ("0x1.0e4020p-7", "0x1.573e2ep-5", "0x1.555e66p-3", "0x1.fffdb6p-2", "0x1.ffffecp-1")
+)
+"""ln 2 in two parts, and the polynomial of e**r: the numbers of `ggml_v_expf`, ggml/src/ggml-cpu/vec.h."""
+EXP_ENDS = 192
+"""Powers of two beyond which `ggml_v_expf` says 0 or infinity."""
 
 
-def _vector(element: ir.Type) -> ir.VectorType:
-    return ir.VectorType(element, LANES)
+def _vector(element: ir.Type, lanes: int = LANES) -> ir.VectorType:
+    return ir.VectorType(element, lanes)
 
 
 def _instruction(result: types.Type, arguments: tuple[types.Type, ...], build: _Build) -> Any:
@@ -119,14 +137,19 @@ def _instruction(result: types.Type, arguments: tuple[types.Type, ...], build: _
     return intrinsic(by_arity[len(arguments)])
 
 
-def _splat(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    blank = ir.Constant(_vector(value.type), ir.Undefined)
-    first = b.insert_element(blank, value, _i32(0))
-    return b.shuffle_vector(first, blank, ir.Constant(_vector(_i32), [0] * LANES))
+def _splat(b: ir.IRBuilder, value: ir.Value, lanes: int = LANES) -> ir.Value:
+    blank = ir.Constant(_vector(value.type, lanes), ir.Undefined)
+    return _pick(b, b.insert_element(blank, value, _i32(0)), [0] * lanes)
 
 
-def _all(element: ir.Type, value: float) -> ir.Constant:
-    return ir.Constant(_vector(element), [value] * LANES)
+def _all(element: ir.Type, value: float, lanes: int = LANES) -> ir.Constant:
+    return ir.Constant(_vector(element, lanes), [value] * lanes)
+
+
+def _pick(b: ir.IRBuilder, x: ir.Value, lanes: Sequence[int], y: ir.Value | None = None) -> ir.Value:
+    """Lanes of x, then of y."""
+    blank = ir.Constant(x.type, ir.Undefined) if y is None else y
+    return b.shuffle_vector(x, blank, ir.Constant(_vector(_i32, len(lanes)), list(lanes)))
 
 
 def _pointer(b: ir.IRBuilder, address: ir.Value, type: ir.Type) -> ir.Value:
@@ -188,6 +211,10 @@ put_byte: Callable[[int, int], None] = _instruction(
 put_short: Callable[[int, int], None] = _instruction(
     types.void, (ADDRESS, INT), lambda b, at, x: _write(b, at, b.trunc(x, _i16))
 )
+fma_single: Callable[[np.float32, np.float32, np.float32], np.float32] = _instruction(
+    FLOAT, (FLOAT, FLOAT, FLOAT), lambda b, x, y, z: _call(b, "llvm.fma.f32", _f32, x, y, z)
+)
+"""x * y + z, rounded once."""
 bits: Callable[[np.float32], int] = _instruction(INT, (FLOAT,), lambda b, x: b.zext(b.bitcast(x, _i32), ir.IntType(64)))
 """A float32's bits, 0 to 2**32 - 1."""
 
@@ -231,6 +258,9 @@ store_f16: Callable[[int, Floats], None] = _instruction(
 store_i8: Callable[[int, Ints], None] = _instruction(
     types.void, (ADDRESS, I32), lambda b, at, x: _write(b, at, b.trunc(x, _vector(_i8)))
 )
+put_shorts_i8: Callable[[int, Shorts], None] = _instruction(
+    types.void, (ADDRESS, I16), lambda b, at, x: _write(b, at, b.trunc(x, _vector(_i8)))
+)
 
 
 def _six_bits(b: ir.IRBuilder, low: ir.Value, low_shift: ir.Value, high: ir.Value, high_shift: ir.Value) -> ir.Value:
@@ -265,12 +295,80 @@ half_rounded: Callable[[Floats], Floats] = _instruction(
 )
 """Each rounded to float16."""
 widen: Callable[[Shorts], Floats] = _instruction(F32, (I16,), lambda b, x: b.sitofp(x, _vector(_f32)))
-dot_small: Callable[[Shorts, Shorts, Shorts, Shorts], Floats] = _instruction(
-    F32,
-    (I16, I16, I16, I16),
-    lambda b, w, x, v, y: b.sitofp(b.sext(b.add(b.mul(w, x), b.mul(v, y)), _vector(_i32)), _vector(_f32)),
+
+
+def _fours(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    """Bytes x, unsigned, by bytes y, signed, four neighbours' products added: an int32 for each four.
+
+    Two neighbours' products must fit 16 bits.
+    """
+    n = x.type.count
+    if n == 64 and not _FEATURES.get("avx512bw", False):
+        halves = [_fours(b, *(_pick(b, v, range(at, at + 32)) for v in (x, y))) for at in (0, 32)]
+        return _pick(b, halves[0], range(16), halves[1])
+    shorts, ints = _vector(_i16, n // 2), _vector(_i32, n // 4)
+    if _FEATURES.get("avx2", False):
+        by_two, by_four = ("pmaddubs.w.512", "pmaddw.d.512") if n == 64 else ("pmadd.ub.sw", "pmadd.wd")
+        family = "llvm.x86.avx512." if n == 64 else "llvm.x86.avx2."
+        return _call(b, family + by_four, ints, _call(b, family + by_two, shorts, x, y), _all(_i16, 1, n // 2))
+    wide = b.mul(b.zext(x, _vector(_i32, n)), b.sext(y, _vector(_i32, n)))
+    first, second, third, fourth = (_pick(b, wide, range(i, n, 4)) for i in range(4))
+    return b.add(b.add(first, second), b.add(third, fourth))
+
+
+def _signed_fours(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The same of signed x, by moving its signs to y, as `mul_sum_i8_pairs` does."""
+    none = _all(_i8, 0, x.type.count)
+    below = b.icmp_signed("<", x, none)
+    return _fours(b, b.select(below, b.sub(none, x), x), b.select(below, b.sub(none, y), y))
+
+
+def _nibbles(b: ir.IRBuilder, at: ir.Value) -> ir.Value:
+    """The 4-bit codes of sixteen bytes, lower ones first."""
+    packed = _read(b, at, _vector(_i8))
+    low, high = b.and_(packed, _all(_i8, 15)), b.lshr(packed, _all(_i8, 4))
+    return _pick(b, low, range(32), high)
+
+
+def _code_products(kind: int) -> _Build:
+    """Thirty-two codes of `kind` at one address by int8 at another."""
+
+    def build(b: ir.IRBuilder, at: ir.Value, y_at: ir.Value) -> ir.Value:
+        y = _read(b, y_at, _vector(_i8, 32))
+        if kind == UNSIGNED_NIBBLES:
+            return _fours(b, _nibbles(b, at), y)
+        x = b.sub(_nibbles(b, at), _all(_i8, 8, 32)) if kind == SIGNED_NIBBLES else _read(b, at, _vector(_i8, 32))
+        return _signed_fours(b, x, y)
+
+    return build
+
+
+def _pair_products(four: _Build) -> _Build:
+    def build(b: ir.IRBuilder, at: ir.Value, y_at: ir.Value) -> ir.Value:
+        y = _pick(b, _read(b, y_at, _vector(_i8, 32)), [*range(32), *range(32)])
+        return four(b, _read(b, at, _vector(_i8, 64)), y)
+
+    return build
+
+
+nibble_products: Callable[[int, int], EightInts] = _instruction(
+    I32_8, (ADDRESS, ADDRESS), _code_products(UNSIGNED_NIBBLES)
 )
-"""w * x + v * y of codes so small that it fits 16 bits: 4-bit codes by 8-bit ones."""
+signed_nibble_products: Callable[[int, int], EightInts] = _instruction(
+    I32_8, (ADDRESS, ADDRESS), _code_products(SIGNED_NIBBLES)
+)
+byte_products: Callable[[int, int], EightInts] = _instruction(I32_8, (ADDRESS, ADDRESS), _code_products(BYTES))
+"""Thirty-two codes by the int8 at the second address, the products of four neighbours added."""
+pair_products: Callable[[int, int], Ints] = _instruction(I32, (ADDRESS, ADDRESS), _pair_products(_fours))
+signed_pair_products: Callable[[int, int], Ints] = _instruction(I32, (ADDRESS, ADDRESS), _pair_products(_signed_fours))
+"""The same of two rows of codes, a byte each, 32 of one before 32 of the other: eight sums of each."""
+zeros_8: Callable[[], EightFloats] = _instruction(F32_8, (), lambda b: _all(_f32, 0.0, 8))
+fma_8: Callable[[EightInts, np.float32, EightFloats], EightFloats] = _instruction(
+    F32_8,
+    (I32_8, FLOAT, F32_8),
+    lambda b, x, s, z: _call(b, "llvm.fma.v8f32", _vector(_f32, 8), b.sitofp(x, _vector(_f32, 8)), _splat(b, s, 8), z),
+)
+"""x * s + z, s one number"""
 
 
 def _madd(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
@@ -293,28 +391,51 @@ def _exp(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
     def fma3(x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
         return _call(b, "llvm.fma.v16f32", _vector(_f32), x, y, z)
 
-    vanishes = b.fcmp_ordered("<", x, _all(_f32, -87.0))
-    x = b.select(vanishes, _all(_f32, 0.0), x)
-    n = _call(b, "llvm.rint.v16f32", _vector(_f32), b.fmul(x, _all(_f32, LOG2_E)))
-    r = fma3(n, _all(_f32, -LN2_HIGH), x)
-    r = fma3(n, _all(_f32, -LN2_LOW), r)
-    p = _all(_f32, EXP_TERMS[0])
-    for term in EXP_TERMS[1:]:
-        p = fma3(p, r, _all(_f32, term))
-    exponent = b.shl(b.add(b.fptosi(n, _vector(_i32)), _all(_i32, 127)), _all(_i32, 23))
-    return b.select(vanishes, _all(_f32, 0.0), b.fmul(p, b.bitcast(exponent, _vector(_f32))))
+    def power(n: ir.Value) -> ir.Value:
+        return b.bitcast(b.shl(b.add(n, _all(_i32, 127)), _all(_i32, 23)), _vector(_f32))
+
+    p7, p5, p3, p2, p1 = (_all(_f32, term) for term in EXP_TERMS)
+    n = b.fsub(fma3(x, _all(_f32, LOG2_E), _all(_f32, ROUNDER)), _all(_f32, ROUNDER))
+    r = fma3(n, _all(_f32, -LN2_LOW), fma3(n, _all(_f32, -LN2_HIGH), x))
+    square = b.fmul(r, r)
+    p = fma3(fma3(fma3(p7, r, p5), square, fma3(p3, r, p2)), square, fma3(p1, r, _all(_f32, 1.0)))
+    vanishes = b.fcmp_ordered("<", n, _all(_f32, -EXP_ENDS))
+    explodes = b.fcmp_ordered(">", n, _all(_f32, EXP_ENDS))
+    within = b.select(b.fcmp_unordered("uno", n, n), _all(_f32, 0.0), n)
+    whole = b.fptosi(b.select(b.or_(vanishes, explodes), _all(_f32, 0.0), within), _vector(_i32))
+    # two powers of two, each a float32 of its own: only the last product may have to be rounded
+    most = b.ashr(whole, _all(_i32, 1))
+    made = b.fmul(b.fmul(p, power(most)), power(b.sub(whole, most)))
+    return b.select(vanishes, _all(_f32, 0.0), b.select(explodes, _all(_f32, float("inf")), made))
 
 
 exp: Callable[[Floats], Floats] = _instruction(F32, (F32,), _exp)
-"""e to the power of each, for what is not above 0; 0 below -87."""
+"""e to the power of each. `ggml_v_expf` for AVX-512, ggml/src/ggml-cpu/vec.h."""
+
+
+def _swiglu(b: ir.IRBuilder, x: ir.Value, gate: ir.Value) -> ir.Value:
+    e = _exp(b, b.fsub(_all(_f32, 0.0), x))
+    return b.fmul(b.fdiv(x, b.fadd(_all(_f32, 1.0), e)), gate)
+
+
+swiglu: Callable[[Floats, Floats], Floats] = _instruction(F32, (F32, F32), _swiglu)
+"""x / (1 + e**-x) times the other. `ggml_v_silu`, ggml/src/ggml-cpu/vec.h."""
 
 # sixteen to one
 
-total: Callable[[Floats], np.float32] = _instruction(
-    FLOAT,
-    (F32,),
-    lambda b, x: _call(b, "llvm.vector.reduce.fadd.v16f32", _f32, ir.Constant(_f32, -0.0), x, fastmath=("reassoc",)),
-)
+
+def _total(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
+    n = x.type.count
+    while n > 1:
+        n //= 2
+        x = b.fadd(_pick(b, x, range(n)), _pick(b, x, range(n, 2 * n)))
+    return b.extract_element(x, _i32(0))
+
+
+total: Callable[[Floats], np.float32] = _instruction(FLOAT, (F32,), _total)
+"""The upper half added to the lower until one is left, as `_mm512_reduce_add_ps` does."""
+total_8: Callable[[EightFloats], np.float32] = _instruction(FLOAT, (F32_8,), _total)
+"""`hsum_float_8`, ggml/src/ggml-cpu/arch/x86/quants.c."""
 total_i32: Callable[[Ints], int] = _instruction(
     INT, (I32,), lambda b, x: b.sext(_call(b, "llvm.vector.reduce.add.v16i32", _i32, x), ir.IntType(64))
 )

@@ -12,6 +12,7 @@ from vizggml.ggml.kernels.fast.lanes import (
     compiled,
     exp,
     fma_by,
+    fma_single,
     half,
     largest,
     load_f16,
@@ -149,7 +150,7 @@ def gemm_row(c: int, a: int, b: int, b_width: int, j: int, k: int, n: int) -> No
     while j < n:
         sum_ = single(c + 4 * j)
         for p in range(k):
-            sum_ += single(a + 4 * p) * single(b + 4 * (p * b_width + j))
+            sum_ = fma_single(single(a + 4 * p), single(b + 4 * (p * b_width + j)), sum_)
         put_single(c + 4 * j, sum_)
         j += 1
 
@@ -175,7 +176,7 @@ def mask_row(mask: int, slope: np.float32, n: int, out: int) -> np.float32:
 @compiled()
 def soften_row(
     x: int, bias: int, n: int, scale: np.float32, softcap: np.float32, M: np.float32
-) -> tuple[np.float32, np.float32]:
+) -> tuple[np.float32, np.float64]:
     """Scores at x scaled, capped, biased (0: no bias) and turned into exp(score - largest so far), in place.
 
     The new largest and the sum of this row's weights; all weights are 0 where nothing was seen.
@@ -201,17 +202,17 @@ def soften_row(
     if top == -np.inf:
         for i in range(n):
             put_single(x + 4 * i, np.float32(0))
-        return top, np.float32(0)
-    sum_ = np.float32(0)
+        return top, np.float64(0)
+    sum_ = np.float64(0)
     i = 0
     while i + LANES <= n:
         weights = exp(plus(load_f32(x + 4 * i), -top))
         store_f32(x + 4 * i, weights)
-        sum_ += total(weights)
+        sum_ += np.float64(total(weights))
         i += LANES
     while i < n:
         weight = np.float32(math.exp(single(x + 4 * i) - top))
         put_single(x + 4 * i, weight)
-        sum_ += weight
+        sum_ += np.float64(weight)
         i += 1
     return top, sum_

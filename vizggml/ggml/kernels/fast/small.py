@@ -22,6 +22,7 @@ from vizggml.ggml.kernels.fast.lanes import (
     bits,
     compiled,
     exp,
+    fma_single,
     half,
     load_f32,
     plus,
@@ -30,6 +31,7 @@ from vizggml.ggml.kernels.fast.lanes import (
     single,
     store_f16,
     store_f32,
+    swiglu,
     total,
 )
 from vizggml.ggml.kernels.fast.rows import scale_f32
@@ -50,9 +52,6 @@ REFERENCE_BINARY = {
 }
 SWIGLU = 2
 """The place of SWIGLU in types.GLU_OPS."""
-
-FEW = 1 << 14
-"""Elements up to which SWIGLU is computed here: NumPy's exponential takes sixteen at a time, this one takes one."""
 
 
 def place(t: Tensor) -> Address:
@@ -208,7 +207,10 @@ def rope_rows(
     cache: Memory, cache_offset: int, n_dims: int, n_offs: int, neox: int, theta_scale: float, freq_scale: float,
     ext_factor: float, magnitude: float, sin_sign: float, low: float, high: float, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Rows first..last rotated. The cosines and sines of a position are kept in `cache` while its rows last."""
+    """Rows first..last rotated. The cosines and sines of a position are kept in `cache` while its rows last.
+
+    Which product is rounded by itself is how ggml's compiler lays out `rotate_pairs`.
+    """
     angles = cache.ctypes.data + cache_offset
     cached = -1
     apart = 2 * n_dims if neox else 4
@@ -238,8 +240,8 @@ def rope_rows(
             at = 4 * n_offs + step * i
             c, s = single(angles + 8 * i), single(angles + 8 * i + 4)
             x0, x1 = single(given + at), single(given + at + apart)
-            put_single(out + at, x0 * c - x1 * s)
-            put_single(out + at + apart, x0 * s + x1 * c)
+            put_single(out + at, fma_single(x0, c, -(x1 * s)))
+            put_single(out + at + apart, fma_single(x1, c, x0 * s) if neox else fma_single(x0, s, x1 * c))
 
 
 def forward_rope(params: ComputeParams, dst: Tensor) -> None:
@@ -329,15 +331,20 @@ def swiglu_rows(
         g = row_at(gate.ctypes.data + gate_offset, row, ne, nb0)
         u = row_at(up.ctypes.data + up_offset, row, ne, nb1)
         out = row_at(y.ctypes.data + y_offset, row, ne, nb)
-        for i in range(0, 4 * ne[0], 4):
-            x = single(g + i)
-            put_single(out + i, x / (np.float32(1) + np.float32(math.exp(-x))) * single(u + i))
+        i = 0
+        while i + LANES <= ne[0]:
+            store_f32(out + 4 * i, swiglu(load_f32(g + 4 * i), load_f32(u + 4 * i)))
+            i += LANES
+        while i < ne[0]:
+            v = single(g + 4 * i)
+            put_single(out + 4 * i, v / (np.float32(1) + np.float32(math.exp(-v))) * single(u + 4 * i))
+            i += 1
 
 
 def forward_glu(params: ComputeParams, dst: Tensor) -> None:
     """The twin of elementwise.forward_glu for SWIGLU."""
     src0, src1 = source(dst, 0), optional_source(dst, 1)
-    if dst.op_param_i32(0) != SWIGLU or dst.nelements > FEW or not packed_f32(dst, src0, src1 or dst):
+    if dst.op_param_i32(0) != SWIGLU or not packed_f32(dst, src0, src1 or dst):
         elementwise.forward_glu(params, dst)
         return
     gate, y = place(src0), place(dst)
@@ -372,9 +379,9 @@ def soft_max_rows(
         for i in range(n):
             score = single(given + 4 * i) * scale
             if mask_size == 2:
-                score += slope * half(bias + 2 * i)
+                score = fma_single(slope, half(bias + 2 * i), score)
             elif mask_size == 4:
-                score += slope * single(bias + 4 * i)
+                score = fma_single(slope, single(bias + 4 * i), score)
             put_single(out + 4 * i, score)
             top = max(top, score)
         summed = np.float64(0)
