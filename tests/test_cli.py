@@ -118,10 +118,18 @@ def test_a_recording_may_begin_in_mid_life(tmp_path: Path) -> None:
         (("trace", "tiny", "-o", "run.txt"), "run.txt"),
         (("view", "no-such-trace.vgt"), "no-such-trace.vgt"),
         (("info", "pyproject.toml"), "pyproject.toml"),
+        (("run", "~no-such-person/model.gguf"), "no-such-person"),
+        (("run", "tiny", "-c", 10**22), "n_ctx"),
+        (("trace", "tiny", "--after", 400, "-c", 256, "-o", "run.vgt"), "after 400: the run ended after"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(arguments: tuple[object, ...], says: str) -> None:
     assert says in failed(vizggml(*arguments))
+
+
+def test_a_folder_is_no_output(tmp_path: Path) -> None:
+    (tmp_path / "run.html").mkdir()
+    assert "it is a folder" in failed(vizggml("trace", "tiny", "-o", tmp_path / "run.html"))
 
 
 def test_usage_is_exit_code_2() -> None:

@@ -15,6 +15,7 @@ LINE_BUDGET = 500
 
 FLOORS = (
     ("vizggml.errors", "vizggml.events"),
+    ("vizggml.files",),
     ("vizggml.ggml.types",),
     ("vizggml.ggml.tensor",),
     ("vizggml.ggml.context",),

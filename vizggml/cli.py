@@ -18,6 +18,7 @@ import numpy as np
 import typer
 
 from vizggml.errors import VizggmlError
+from vizggml.files import write_whole
 
 if TYPE_CHECKING:
     from vizggml.ggml.cgraph import Graph
@@ -91,12 +92,11 @@ def run(
 ) -> None:
     """Continue a text, token by token."""
     _, context = open_context(model, ctx_size, ubatch_size, flash_attn, threads, textbook)
+    stream = context.generate(prompt, max_tokens=n_predict, temp=temp, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed)
     if not json_:
         print(prompt, end="", flush=True)
     tokens = []
-    for token in context.generate(
-        prompt, max_tokens=n_predict, temp=temp, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed
-    ):
+    for token in stream:
         tokens.append(token)
         if not json_:
             print(token.text, end="", flush=True)
@@ -121,7 +121,7 @@ def trace(
     threads: Threads = N_THREADS,
     temp: Temp = 0.0,
     seed: Seed = 1,
-    after: Annotated[int, typer.Option(help="begin to record after so many tokens")] = 0,
+    after: Annotated[int, typer.Option(min=0, help="begin to record after so many tokens")] = 0,
     json_: Json = False,
 ) -> None:
     """Record a run: from the prompt (or in mid-life, with --after) to the last token."""
@@ -131,8 +131,11 @@ def trace(
     _, context = open_context(model, ctx_size, ubatch_size, flash_attn, threads, False)
     text = ""
     stream = context.generate(prompt, max_tokens=n_predict + after, temp=temp, seed=seed)
-    for _ in range(after):
-        text += next(stream).text
+    for n in range(after):
+        token = next(stream, None)
+        if token is None:
+            raise VizggmlError(f"after {after}: the run ended after {n} tokens: {context.stopped}")
+        text += token.text
     with record() as recorded:
         for token in stream:
             text += token.text
@@ -176,7 +179,7 @@ def graph(
     """Draw the computation graph of a model's step, or of a graph file."""
     check_output(output, (".svg", ".dot", ".json"))
     built = graph_of(source, n_tokens, ctx_size, flash_attn)
-    write_text(output, render_graph(built, output.suffix))
+    write_whole(output, render_graph(built, output.suffix).encode("utf-8", "replace"), "output")
     print(f"{output}: {len(built.nodes)} nodes, {len(built.leafs)} leafs")
 
 
@@ -284,16 +287,8 @@ def check_output(path: Path, suffixes: tuple[str, ...]) -> None:
         raise VizggmlError(f"output {str(path)!r}: the name must end in {' or '.join(suffixes)}")
     if not path.resolve().parent.is_dir():
         raise VizggmlError(f"output {str(path)!r}: there is no folder {str(path.parent)!r}")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write the whole file or nothing."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    if path.is_dir():
+        raise VizggmlError(f"output {str(path)!r}: it is a folder")
 
 
 def short(value: object) -> object:

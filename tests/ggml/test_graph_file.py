@@ -268,7 +268,7 @@ def test_what_is_no_graph_file(content: bytes, says: str, tmp_path: Path) -> Non
         read_graph(path)
     with pytest.raises(VizggmlError, match=r"none\.json: cannot be read: No such file"):
         read_graph(tmp_path / "none.json")
-    with pytest.raises(VizggmlError, match=r"x\.json: cannot be written"):
+    with pytest.raises(VizggmlError, match=r"x\.json': cannot be written"):
         write_graph(parse_graph(RELU).graph, tmp_path / "no" / "x.json")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -121,6 +123,63 @@ def test_an_interrupt_of_the_caller_waits_for_the_others() -> None:
         assert finished == [1]
         pool.run(finished.append, 2)
         assert sorted(finished) == [0, 1, 1]
+
+
+class Swallowing:
+    """A lock whose next waiter is interrupted when it has it already."""
+
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
+        self.left = 1
+
+    def acquire(self) -> None:
+        self.lock.acquire()
+        if self.left:
+            self.left -= 1
+            raise KeyboardInterrupt
+
+    def release(self) -> None:
+        self.lock.release()
+
+    def locked(self) -> bool:
+        return bool(self.lock.locked())
+
+
+def test_a_wake_up_that_an_interrupt_swallowed_is_not_waited_for() -> None:
+    gate = threading.Event()
+
+    def work(ith: int) -> None:
+        if ith:
+            gate.wait(10)
+        else:
+            gate.set()
+
+    with ThreadPool(2) as pool:
+        worker = pool._workers[0]
+        worker.done = Swallowing(worker.done)  # type: ignore[assignment]
+        for _ in range(20):
+            gate.clear()
+            with suppress(KeyboardInterrupt):
+                pool.run(work, 2)
+        finished: list[int] = []
+        pool.run(finished.append, 2)
+        assert sorted(finished) == [0, 1]
+
+
+def test_a_run_that_was_cut_off_is_over_before_the_next() -> None:
+    order: list[str] = []
+    gate = threading.Event()
+
+    def late(ith: int) -> None:
+        gate.wait(10)
+        order.append("late")
+
+    with ThreadPool(2) as pool:
+        pool._running = True
+        pool._workers[0].start(late, None, 7)
+        threading.Timer(0.01, gate.set).start()
+        pool.run(lambda ith: order.append("next"), 2)
+    assert order == ["late", "next", "next"]
 
 
 def test_limits() -> None:

@@ -70,3 +70,9 @@ def test_a_batch_that_cannot_be_decoded_is_refused(batch: Batch, message: str) -
 
 def test_a_batch_that_follows_the_cache_is_accepted() -> None:
     check(Batch.of([1, 2], 4), n_vocab=10, n_seq_max=2, last_pos=[3, -1])
+
+
+@pytest.mark.parametrize("output", [2, -3])
+def test_an_output_that_is_no_token_is_refused(output: int) -> None:
+    with pytest.raises(VizggmlError, match=f"output {output} is asked for, it has tokens 0 to 1"):
+        Batch.of([1, 2], 0, [output])

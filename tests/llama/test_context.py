@@ -316,6 +316,21 @@ def test_an_abandoned_generation_does_not_go_on_over_another(small_model: Model)
         next(old)
 
 
+def test_a_generation_stops_when_something_else_uses_its_context(small_model: Model) -> None:
+    context = small_model.context(n_ctx=256)
+    first, second = context.generate([1, 2], 5), context.generate([3, 4, 5], 5)
+    next(second)
+    with pytest.raises(VizggmlError, match="another generation has begun"):
+        next(first)
+    context.decode([7])
+    with pytest.raises(VizggmlError, match="was left at position 3, something moved it to 4"):
+        next(second)
+    third = context.generate([1, 2], 5)
+    context.decode([7])
+    with pytest.raises(VizggmlError, match="was left at position 0, something moved it to 1"):
+        next(third)
+
+
 def test_an_unknown_parameter_is_refused(small_model: Model) -> None:
     with pytest.raises(VizggmlError, match="context has no parameter n_gpu_layers; it has n_ctx"):
         small_model.context(n_gpu_layers=3)

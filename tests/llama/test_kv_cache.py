@@ -12,9 +12,10 @@ from tests.llama.building import Parts, listening, parts
 from tests.llama.oracle import wheel
 from vizggml.errors import VizggmlError
 from vizggml.events import CacheCreated, CellFreed, CellSet, CellsFound, SeqOp
-from vizggml.ggml.buffer import alloc_ctx_tensors_from_buft, cpu_buffer_type
+from vizggml.ggml.buffer import Buffer, BufferType, alloc_ctx_tensors_from_buft, cpu_buffer_type
 from vizggml.ggml.context import Context
 from vizggml.ggml.types import F32, I64
+from vizggml.llama import kv_cache
 from vizggml.llama.batch import Batch, split
 from vizggml.llama.kv_cache import KVCache
 
@@ -191,3 +192,17 @@ def test_sequence_operations_leave_the_last_positions_that_llama_cpp_has(small: 
                 kv.seq_keep(s)
             theirs = [native.llama_memory_seq_pos_max(memory, i) for i in range(3)]
             assert [kv.cells.seq_pos_max(i) for i in range(3)] == theirs
+
+
+def test_a_cache_beyond_the_memory_is_refused_before_its_cells_are_made(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = parts(small, n_ctx=256)
+
+    class Full(BufferType):
+        def alloc_buffer(self, size: int, usage: str = "any") -> Buffer:
+            raise VizggmlError(f"the system has no {size} bytes")
+
+    monkeypatch.setattr(kv_cache, "KVCells", lambda *sizes: pytest.fail("the cells were made"))
+    with pytest.raises(VizggmlError, match=r"the system has no \d+ bytes"):
+        KVCache(made.hparams, made.cparams, Full("CPU"))

@@ -83,3 +83,15 @@ def test_each_sampler_tells_how_many_it_left() -> None:
 def test_values_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(VizggmlError, match="must be 0 to"):
         default_chain(**{"temp": 1.0, "top_k": 0, "top_p": 0.9, "min_p": 0.0, "seed": 0, **wrong})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("temp", [1e-300, 1e-39])
+def test_a_temperature_that_no_division_survives_takes_the_highest(temp: float) -> None:
+    logits = np.array([1.0, 80.0, 3.0], np.float32)
+    assert default_chain(temp, 40, 0.95, 0.05, 1).sample(logits)[0] == 1
+
+
+@pytest.mark.parametrize("temp", [float("nan"), float("inf")])
+def test_a_temperature_is_a_finite_number(temp: float) -> None:
+    with pytest.raises(VizggmlError, match=f"temp {temp}: it must be a finite number"):
+        default_chain(temp, 40, 0.95, 0.05, 1)

@@ -23,6 +23,7 @@ from vizggml.events import (
     LogitsReady,
     OpRecorded,
     SearchBegin,
+    Seq,
     SnapshotBegin,
     SnapshotEnd,
     TensorCreated,
@@ -35,6 +36,10 @@ from vizggml.events import (
 from vizggml.ggml.context import Context
 from vizggml.timeline import record as record_module
 from vizggml.timeline.record import record
+
+
+def placed(n: int) -> BufferAllocated:
+    return BufferAllocated(BufferId(n), "CPU", n, "any")
 
 
 def tail(trace: record_module.Trace, n: int) -> list[Event]:
@@ -221,3 +226,41 @@ def test_a_large_result_is_sampled_from_end_to_end() -> None:
     assert (sample[0], sample[-1]) == (0, 999)
     assert sample == sorted(sample)
     context.free()
+
+
+def test_what_began_under_an_earlier_recording_is_no_cause() -> None:
+    """As when a thread computes while another begins to record."""
+    with record():
+        for n in range(40):
+            began = bus.emit(placed(n))
+        inside = bus.because(Seq(3))
+        inside.__enter__()
+        deeper = bus.because(began)
+        deeper.__enter__()
+    with record() as trace:
+        bus.emit(placed(1), cause=began)
+        deeper.__exit__(None, None, None)
+        for n in range(10):
+            bus.emit(placed(n))
+        inside.__exit__(None, None, None)
+        bus.emit(placed(2))
+    assert {e.cause for e in tail(trace, 12)} == {-1}
+
+
+def test_each_recording_gets_the_values_that_it_asked_for() -> None:
+    tensor = Context(4096).new_tensor("F32", (4,), "x")
+
+    def told() -> None:
+        if bus.values is not None:
+            bus.values(tensor)
+
+    with record(values=True) as outer, record(values=True) as inner:
+        told()
+    assert (len(outer.column("v.tensor")), len(inner.column("v.tensor"))) == (1, 1)
+    first, second = record(values=True), record(values=True)
+    one, two = first.__enter__(), second.__enter__()
+    first.__exit__(None, None, None)
+    told()
+    second.__exit__(None, None, None)
+    assert bus.values is None
+    assert (len(one.column("v.tensor")), len(two.column("v.tensor"))) == (0, 1)

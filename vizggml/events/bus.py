@@ -91,6 +91,7 @@ class Bus:
         self.values: ValueSink | None = None
         self.standing: weakref.WeakSet[Standing] = weakref.WeakSet()
         self._next = 0
+        self._recording = 0
         self._sinks: list[tuple[type[Event] | None, Sink]] = []
         self._lock = threading.RLock()
 
@@ -101,7 +102,9 @@ class Bus:
             self._next += 1
             object.__setattr__(event, "seq", seq)
             object.__setattr__(event, "node", self.node if node is None else node)
-            object.__setattr__(event, "cause", self.cause if cause is None else cause)
+            because = self.cause if cause is None else cause
+            # what a thread began under an earlier recording has no cause in this one
+            object.__setattr__(event, "cause", because if because < seq else NO_SEQ)
             for kind, sink in self._sinks:
                 if kind is None or isinstance(event, kind):
                     sink(event)
@@ -113,6 +116,7 @@ class Bus:
         with self._lock:
             if not self._sinks:
                 self._next, self.node, self.cause = 0, NO_TENSOR, NO_SEQ
+                self._recording += 1
             self._sinks.append(entry)
             self.on = True
 
@@ -131,11 +135,11 @@ class Bus:
     @contextmanager
     def because(self, seq: Seq) -> Iterator[None]:
         """Events emitted inside have `seq` as their cause."""
-        before, self.cause = self.cause, seq
+        recording, before, self.cause = self._recording, self.cause, seq
         try:
             yield
         finally:
-            self.cause = before
+            self.cause = before if recording == self._recording else NO_SEQ
 
 
 bus = Bus()

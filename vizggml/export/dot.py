@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from vizggml.export.tables import Drawable, table_of
+from vizggml.files import write_whole
 from vizggml.views import labels, palette
 from vizggml.views.sections import Section, cut
 from vizggml.views.tables import GraphTable
@@ -32,7 +32,7 @@ def graph_dot(source: Drawable, graph: int | None = None) -> str:
 
 def to_dot(source: Drawable, path: str | os.PathLike[str], graph: int | None = None) -> None:
     """Write the DOT of a graph."""
-    Path(path).write_text(graph_dot(source, graph), encoding="utf-8")
+    write_whole(path, graph_dot(source, graph).encode("utf-8", "replace"), "graph")
 
 
 def quoted(text: str) -> str:

@@ -15,13 +15,13 @@ import zlib
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
-from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
 import vizggml
 from vizggml.export.tables import Drawable, tracks_of
+from vizggml.files import write_whole
 from vizggml.views.graph_layout import layout
 from vizggml.views.memory import check_step
 from vizggml.views.player import player_module
@@ -64,7 +64,7 @@ def to_html(
 ) -> None:
     """Write the page of a trace."""
     page = html(source, step=step, panes=panes, title=title)
-    Path(path).write_bytes(page.encode("utf-8", "replace"))
+    write_whole(path, page.encode("utf-8", "replace"), "page")
 
 
 def packed(data: bytes) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from vizggml.export.tables import Drawable, table_of
+from vizggml.files import write_whole
 from vizggml.views import svg
 from vizggml.views.svg import Svg
 
@@ -20,4 +20,4 @@ def graph_svg(source: Drawable, graph: int | None = None, *, theme: str = "auto"
 
 def to_svg(source: Drawable, path: str | os.PathLike[str], graph: int | None = None, *, theme: str = "auto") -> None:
     """Write the SVG of a graph."""
-    Path(path).write_text(graph_svg(source, graph, theme=theme), encoding="utf-8")
+    write_whole(path, graph_svg(source, graph, theme=theme).encode("utf-8", "replace"), "picture")

@@ -19,6 +19,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from vizggml.errors import VizggmlError
+from vizggml.files import write_whole
 from vizggml.ggml import types
 from vizggml.ggml.buffer import BufferType
 from vizggml.ggml.cgraph import Graph, graph_overhead_custom
@@ -83,7 +84,7 @@ def load_graph(path: str | Path) -> GraphFile:
 
 def parse_graph(document: object) -> GraphFile:
     """The same from the parsed JSON."""
-    if not isinstance(document, dict) or document.get("vizggml_graph") != VERSION:
+    if not isinstance(document, dict) or not _is_int(document.get("vizggml_graph"), VERSION, VERSION):
         found = document.get("vizggml_graph") if isinstance(document, dict) else type(document).__name__
         raise VizggmlError(f"not a graph file of version {VERSION}: vizggml_graph is {found!r:.40}")
     records = _records(document.get("tensors"))
@@ -358,10 +359,7 @@ def _is_external(t: Tensor) -> bool:
 
 def write_graph(graph: Graph, path: str | Path) -> None:
     """Write `graph` as a graph file. VizggmlError if the file cannot be written."""
-    try:
-        Path(path).write_text(json.dumps(graph_json(graph)), encoding="utf-8")
-    except OSError as error:
-        raise VizggmlError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_whole(path, json.dumps(graph_json(graph)).encode(), "graph file")
 
 
 def alloc_report(

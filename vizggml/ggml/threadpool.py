@@ -20,10 +20,20 @@ Job = Callable[[int], None]
 GGML_MAX_N_THREADS = 512
 
 
-class _Worker:
-    """What one sleeping thread shares with its pool. The thread holds only this, so that a pool can be collected."""
+def _wake(lock: _thread.LockType) -> None:
+    """Let whoever sleeps on `lock` go on, now or when it comes. Only ever one thread wakes by a lock."""
+    if lock.locked():
+        lock.release()
 
-    __slots__ = ("barrier", "done", "error", "finished", "go", "ith", "job")
+
+class _Worker:
+    """What one sleeping thread shares with its pool. The thread holds only this, so that a pool can be collected.
+
+    The locks only wake: what is to be done, and what is done, the numbers `wanted` and `completed` say. So a wake-up
+    too many does no harm, and one that an interrupt swallowed is not waited for.
+    """
+
+    __slots__ = ("barrier", "completed", "done", "error", "finished", "go", "ith", "job", "wanted")
 
     def __init__(self, ith: int) -> None:
         self.ith = ith
@@ -34,11 +44,21 @@ class _Worker:
         self.job: Job | None = None
         self.barrier: threading.Barrier | None = None
         self.error: BaseException | None = None
+        self.wanted = 0
+        self.completed = 0
         self.finished = 0
+
+    def start(self, job: Job | None, barrier: threading.Barrier | None, number: int) -> None:
+        self.job, self.barrier, self.error = job, barrier, None
+        self.wanted = number
+        _wake(self.go)
 
     def run(self) -> None:
         while True:
             self.go.acquire()
+            number = self.wanted
+            if number == self.completed:
+                continue
             job = self.job
             if job is None:
                 return
@@ -50,25 +70,24 @@ class _Worker:
                     self.barrier.abort()
             self.job = job = None
             self.finished = time.perf_counter_ns()
-            self.done.release()
+            self.completed = number
+            _wake(self.done)
+
+    def wait(self) -> BaseException | None:
+        """Return when the job is done; an interrupt that came meanwhile is handed back, to be raised afterwards."""
+        interrupt: BaseException | None = None
+        while self.completed != self.wanted:
+            try:
+                self.done.acquire()
+            except BaseException as raised:
+                interrupt = raised
+        return interrupt
 
 
 def _stop(workers: list[_Worker]) -> None:
     for worker in workers:
-        worker.job = None
-        worker.go.release()
+        worker.start(None, None, -1)
     workers.clear()
-
-
-def _wait(lock: _thread.LockType) -> BaseException | None:
-    """Acquire `lock` whatever happens; an interrupt that came meanwhile is handed back, to be raised afterwards."""
-    interrupt: BaseException | None = None
-    while True:
-        try:
-            lock.acquire()
-            return interrupt
-        except BaseException as raised:
-            interrupt = raised
 
 
 class ThreadPool:
@@ -87,6 +106,8 @@ class ThreadPool:
         """After `run`: when each thread was done, by `time.perf_counter_ns`."""
         self._workers = [_Worker(ith) for ith in range(1, n_threads)]
         self._barriers: dict[int, threading.Barrier] = {}
+        self._number = 0
+        self._running = False
         for worker in self._workers:
             threading.Thread(target=worker.run, name=f"vizggml-{worker.ith}", daemon=True).start()
         self._finalizer = weakref.finalize(self, _stop, self._workers)
@@ -114,32 +135,45 @@ class ThreadPool:
         workers = self._workers[: n - 1]
         if len(workers) < n - 1:
             raise VizggmlError("thread pool: it is closed")
+        if self._running:
+            self._settle()
+        self._running = True
+        self._number += 1
         barrier = self._barriers.get(n)
-        for worker in workers:
-            worker.job, worker.barrier = job, barrier
-            worker.go.release()
         error: BaseException | None = None
         try:
+            for worker in workers:
+                worker.start(job, barrier, self._number)
             job(0)
         except BaseException as raised:
             error = raised
-            if barrier is not None:
-                barrier.abort()
+            self._settle()
         ends = [time.perf_counter_ns()]
         for worker in workers:
-            error = _wait(worker.done) or error
+            error = worker.wait() or error
             ends.append(worker.finished)
         self.ends = ends
         last = max(ends)
         self.waits = [last - end for end in ends]
         errors = [e for e in (error, *(worker.error for worker in workers)) if e is not None]
+        if errors and barrier is not None:
+            barrier.reset()
+        self._running = False
         if errors:
-            if barrier is not None:
-                barrier.reset()
-            for worker in workers:
-                worker.error = None
             # a thread that was let go at a broken barrier only says that another one failed
             raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
+
+    def _settle(self) -> None:
+        """After a failure or an interrupt, wherever it struck: no thread works any more, every barrier is whole."""
+        for barrier in self._barriers.values():
+            barrier.abort()
+        for worker in self._workers:
+            _wake(worker.go)
+            interrupt = worker.wait()
+            if interrupt is not None:
+                raise interrupt
+        for barrier in self._barriers.values():
+            barrier.reset()
 
     def close(self) -> None:
         """End the threads. `ggml_threadpool_free`, ggml/src/ggml-cpu/ggml-cpu.c."""

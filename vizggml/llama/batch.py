@@ -35,6 +35,9 @@ class Batch:
         `outputs` are the indices of the tokens whose logits are wanted; None is the last one only.
         """
         n = len(tokens)
+        for i in outputs or ():
+            if not -n <= i < n:
+                raise VizggmlError(f"batch: output {i} is asked for, it has tokens 0 to {n - 1}")
         wanted = {i % n for i in outputs} if outputs is not None and n else {n - 1}
         batch = cls()
         for i, token in enumerate(tokens):

@@ -352,7 +352,15 @@ class Context(Reservation):
         self.memory.clear()
         return self._generate(tokens, max_tokens, chain, self._generation)
 
+    def _check_still(self, me: int, pos: int) -> None:
+        """VizggmlError if anything but generation `me` has used the context, whose next position was `pos`."""
+        if me != self._generation:
+            raise VizggmlError("generate: another generation has begun on this context")
+        if self.n_past != pos:
+            raise VizggmlError(f"generate: sequence 0 was left at position {pos}, something moved it to {self.n_past}")
+
     def _generate(self, tokens: list[int], max_tokens: int, chain: SamplerChain, me: int) -> Iterator[Token]:
+        self._check_still(me, 0)
         n_batch, stream = self.cparams.n_batch, self.vocab.stream()
         for begin in range(0, len(tokens), n_batch):
             last = begin + n_batch >= len(tokens)
@@ -366,8 +374,7 @@ class Context(Reservation):
                 self.stopped = "end of text"
                 return
             yield Token(id, stream.push(id), p, pos)
-            if me != self._generation:
-                raise VizggmlError("generate: another generation has begun on this context")
+            self._check_still(me, pos)
             if n < max_tokens and pos >= self.cparams.n_ctx:
                 self.stopped = f"the context is full: {pos} tokens"
                 return

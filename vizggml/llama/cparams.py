@@ -6,11 +6,21 @@ import math
 from dataclasses import dataclass
 
 from vizggml.errors import VizggmlError
+from vizggml.ggml.threadpool import GGML_MAX_N_THREADS
 from vizggml.ggml.types import TYPES, pad, type_named
 from vizggml.llama.hparams import HParams
 
 LLAMA_MAX_SEQ = 256
 N_CTX_PAD = 256
+N_CTX_MAX = 2**31 - N_CTX_PAD
+LIMITS = {
+    "n_ctx": (0, N_CTX_MAX),
+    "n_batch": (1, N_CTX_MAX),
+    "n_ubatch": (0, N_CTX_MAX),
+    "n_seq_max": (1, LLAMA_MAX_SEQ),
+    "n_threads": (1, GGML_MAX_N_THREADS),
+}
+"""The least and the most that a parameter may be."""
 
 CACHE_TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "IQ4_NL", "Q5_0", "Q5_1")
 """`kv_cache_types`, common/arg.cpp: what keys and values may be kept as."""
@@ -71,12 +81,7 @@ class CParams:
     @classmethod
     def resolve(cls, params: ContextParams, hparams: HParams) -> CParams:
         """What `llama_context::llama_context`, src/llama-context.cpp, makes of the parameters."""
-        for name in ("n_ctx", "n_ubatch"):
-            _at_least(name, getattr(params, name), 0)
-        for name in ("n_batch", "n_seq_max", "n_threads"):
-            _at_least(name, getattr(params, name), 1)
-        if params.n_seq_max > LLAMA_MAX_SEQ:
-            raise VizggmlError(f"n_seq_max {params.n_seq_max}: the limit is {LLAMA_MAX_SEQ}")
+        _check(params)
         n_ctx = params.n_ctx or hparams.n_ctx_train
         n_batch = min(n_ctx, params.n_batch)
         freq_scale = params.rope_freq_scale or hparams.rope_freq_scale_train
@@ -111,12 +116,28 @@ class CParams:
         )
 
 
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise VizggmlError(f"{name} {value}: it must be at least {least}")
+def _check(params: ContextParams) -> None:
+    """VizggmlError unless each parameter is of its kind and within its limits."""
+    for name, (least, most) in LIMITS.items():
+        value = getattr(params, name)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise VizggmlError(f"{name} {value!r:.40}: it must be a whole number")
+        if value < least:
+            raise VizggmlError(f"{name} {value}: it must be at least {least}")
+        if value > most:
+            raise VizggmlError(f"{name} {value}: the limit is {most}")
+    for name in ("flash_attn", "kv_unified", "textbook"):
+        if not isinstance(getattr(params, name), bool):
+            raise VizggmlError(f"{name} {getattr(params, name)!r:.40}: it must be True or False")
+    for name in ("rope_freq_base", "rope_freq_scale"):
+        value = getattr(params, name)
+        if not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise VizggmlError(f"{name} {value!r:.40}: it must be a finite number, not below 0")
 
 
 def _cache_type(name: str, type: str) -> str:
+    if not isinstance(type, str):
+        raise VizggmlError(f"{name} {type!r:.40}: it must be the name of a type")
     found = type_named(type)
     if found.name not in CACHE_TYPES:
         raise VizggmlError(f"{name} {found}: the KV cache holds {', '.join(CACHE_TYPES)}")

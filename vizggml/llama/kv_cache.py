@@ -83,9 +83,8 @@ class KVCache:
         self.v_trans = not cparams.flash_attn
         self.n_seq_max = cparams.n_seq_max
         self.n_stream = 1 if cparams.kv_unified else cparams.n_seq_max
-        self.cells = KVCells(cparams.n_ctx_seq, cparams.n_seq_max)
         self.head = 0
-        n_layer = hparams.n_layer
+        n_layer, n_cells = hparams.n_layer, cparams.n_ctx_seq
         of_layer = [bufts] * n_layer if isinstance(bufts, BufferType) else list(bufts)
         self.ctxs = {
             buft: Context(2 * (1 + self.n_stream) * n_layer * TENSOR_OVERHEAD, no_alloc=True)
@@ -97,20 +96,21 @@ class KVCache:
         for il in range(n_layer):
             ctx = self.ctxs[of_layer[il]]
             n_v = n_embd_v if self.v_trans else hparams.n_embd_v_gqa(il)
-            self.k.append(self._new(ctx, cparams.type_k, hparams.n_embd_k_gqa(il), f"cache_k_l{il}"))
-            self.v.append(self._new(ctx, cparams.type_v, n_v, f"cache_v_l{il}"))
+            self.k.append(self._new(ctx, cparams.type_k, hparams.n_embd_k_gqa(il), n_cells, f"cache_k_l{il}"))
+            self.v.append(self._new(ctx, cparams.type_v, n_v, n_cells, f"cache_v_l{il}"))
             for s in range(self.n_stream):
                 for t in (self.k[il], self.v[il]):
-                    ops.view_2d(ctx, t, t.ne[0], len(self.cells), t.nb[1], s * t.nb[2])
+                    ops.view_2d(ctx, t, t.ne[0], n_cells, t.nb[1], s * t.nb[2])
         self.buffers = [b for buft, ctx in self.ctxs.items() for b in alloc_ctx_tensors_from_buft(ctx, buft)]
+        self.cells = KVCells(n_cells, cparams.n_seq_max)
         self.attn_rot_k = TYPES[cparams.type_k].is_quantized and hparams.n_embd_head_k % ROTATED == 0
         self.attn_rot_v = TYPES[cparams.type_v].is_quantized and hparams.n_embd_head_v % ROTATED == 0
         bus.standing.add(self)
         if bus.on:
             bus.emit(self._created())
 
-    def _new(self, ctx: Context, type: str, n_embd: int, name: str) -> Tensor:
-        return ctx.new_tensor(type, (n_embd, len(self.cells), self.n_stream), name)
+    def _new(self, ctx: Context, type: str, n_embd: int, n_cells: int, name: str) -> Tensor:
+        return ctx.new_tensor(type, (n_embd, n_cells, self.n_stream), name)
 
     def _created(self) -> CacheCreated:
         return CacheCreated(

@@ -17,8 +17,13 @@ def resolve_model(name: str | Path) -> Path:
         return _tiny()
     if name == "smollm2":
         return _smollm2()
-    path = Path(name).expanduser()
-    if not path.exists():
+    try:
+        path = Path(name).expanduser()
+        there = path.exists()
+    except (OSError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise VizggmlError(f"{str(name)[:80]}: {why}; a model is a GGUF file, or one of: tiny, smollm2") from None
+    if not there:
         raise VizggmlError(f"{path}: no such file; a model is a GGUF file, or one of: tiny, smollm2")
     return path
 

@@ -6,6 +6,7 @@ matters: top-k, top-p, min-p, temperature, then the draw.
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +19,9 @@ from vizggml.events import SamplerApplied, bus
 
 DEFAULT_SEED = 0xFFFFFFFF
 """`LLAMA_DEFAULT_SEED`, include/llama.h: a seed that asks for a new one each time."""
+
+TEMP_MIN = 1e-30
+"""Logits divided by less would leave F32's range: the draw is as good as certain."""
 
 F32 = np.float32
 
@@ -180,8 +184,10 @@ class SamplerChain:
 
 
 def default_chain(temp: float, top_k: int, top_p: float, min_p: float, seed: int) -> SamplerChain:
-    """llama.cpp's usual order. `temp` 0 or below takes the highest logit and needs no filter."""
-    if temp <= 0:
+    """llama.cpp's usual order. `temp` 0 or below (or hardly above) takes the highest logit and needs no filter."""
+    if not -math.inf < temp < math.inf:
+        raise VizggmlError(f"temp {temp}: it must be a finite number")
+    if temp <= TEMP_MIN:
         return SamplerChain([], Greedy())
     if not 0 <= top_p <= 1 or not 0 <= min_p <= 1:
         raise VizggmlError(f"top_p {top_p} and min_p {min_p} must be 0 to 1")

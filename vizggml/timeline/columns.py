@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
+from vizggml.files import write_whole
 
 MAGIC = b"VGCOL\0\0\1"
 ALIGNMENT = 8
@@ -142,36 +142,15 @@ def read_file(path: str | os.PathLike[str], kind: str, schema: int) -> Columns:
     """Read a container from a file. VizggmlError if there is none or it is not one."""
     try:
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise VizggmlError(f"{kind} {os.fspath(path)!r}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise VizggmlError(f"{kind} {os.fspath(path)!r}: {why}") from None
     return unpack(data, kind, schema, f"{kind} {os.fspath(path)!r}")
 
 
 def write_file(path: str | os.PathLike[str], content: Columns) -> None:
     """Write a container whole or not at all: under another name in the same folder, then put in place."""
-    target = Path(path)
-    data = pack(content)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise VizggmlError(f"{content.kind} {str(target)!r}: {error.strerror or error}") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
-        raise VizggmlError(f"{content.kind} {str(target)!r}: {error.strerror or error}") from None
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_whole(path, pack(content), content.kind)
 
 
 def require(columns: Mapping[str, Column], column: str, dtype: str, shape: tuple[int, ...], name: str) -> Column:

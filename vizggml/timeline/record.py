@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from operator import attrgetter
 from typing import Any
 
@@ -108,6 +108,12 @@ class Recorder:
             if hasattr(thing, "describe"):
                 self.trace.meta.update(thing.describe())
 
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.settle()
+        self.describe()
+        self.trace._recorder = None
+
     def _puts_of(self, index: int, kind: type[Event]) -> tuple[Put, ...]:
         kinds, nodes, causes = (self._columns[f"ev.{name}"].append for name in ("kind", "node", "cause"))
         tensors = self._ids["tensor"]
@@ -175,6 +181,26 @@ def standing_order(thing: Standing) -> tuple[int, str, int]:
     return rank, name, getattr(thing, "id", 0)
 
 
+_sampling: list[Recorder] = []
+
+
+def sampling_for(recorder: Recorder) -> Callable[[], None]:
+    """Give `recorder` the values too, beside whoever gets them already; the answer ends it."""
+
+    def take_values(computed: object) -> None:
+        for one in tuple(_sampling):
+            one.take_values(computed)
+
+    def end() -> None:
+        _sampling.remove(recorder)
+        if not _sampling:
+            bus.values = None
+
+    _sampling.append(recorder)
+    bus.values = take_values
+    return end
+
+
 @contextmanager
 def record(values: bool = False) -> Iterator[Trace]:
     """Record every event emitted inside the `with` block; the trace can be read already while it grows.
@@ -184,18 +210,11 @@ def record(values: bool = False) -> Iterator[Trace]:
     """
     recorder = Recorder()
     recorder.take_snapshot()
-    before = bus.values
-    unsubscribe = bus.subscribe(None, recorder.take)
-    # at the end of the recording the context that decoded may be gone
-    undescribe = bus.subscribe(DecodeBegin, lambda event: recorder.describe())
-    if values:
-        bus.values = recorder.take_values
-    try:
+    with ExitStack() as at_end:
+        at_end.callback(recorder.end)
+        at_end.callback(bus.subscribe(None, recorder.take))
+        # at the end of the recording the context that decoded may be gone
+        at_end.callback(bus.subscribe(DecodeBegin, lambda event: recorder.describe()))
+        if values:
+            at_end.callback(sampling_for(recorder))
         yield recorder.trace
-    finally:
-        unsubscribe()
-        undescribe()
-        bus.values = before
-        recorder.settle()
-        recorder.describe()
-        recorder.trace._recorder = None

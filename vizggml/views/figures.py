@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vizggml.files import write_whole
 from vizggml.views import labels
 from vizggml.views.memory import Bar, Life, Plan, check_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, Theme, family, theme_named
@@ -37,14 +38,16 @@ class Picture:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write .png, .svg or .pdf; the same figure gives the same bytes."""
-        self._save(path, os.fspath(path).rsplit(".", 1)[-1].lower())
+        out = io.BytesIO()
+        self._save(out, os.fspath(path).rsplit(".", 1)[-1].lower())
+        write_whole(path, out.getvalue(), "picture")
 
     def _repr_png_(self) -> bytes:
         out = io.BytesIO()
         self._save(out, "png")
         return out.getvalue()
 
-    def _save(self, to: str | os.PathLike[str] | io.BytesIO, format: str) -> None:
+    def _save(self, to: io.BytesIO, format: str) -> None:
         from matplotlib import rc_context
 
         page = self.figure.get_facecolor()
