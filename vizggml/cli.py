@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -347,6 +348,8 @@ def print_alloc(path: Path, report: AllocReport) -> None:
 
 def main() -> None:
     """Run the command line; one line for what failed, never a traceback."""
+    # weights that overflow end in one line, not in NumPy's remarks on the way
+    warnings.simplefilter("ignore", RuntimeWarning)
     try:
         app()
     except VizggmlError as error:

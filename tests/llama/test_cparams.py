@@ -56,3 +56,16 @@ def test_yarn_factors(small: Path) -> None:
 def test_values_that_cannot_be_are_refused(small: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(VizggmlError, match=message):
         parts(small, **given)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rope_freq_base_train": 0.0}, "rope_freq_base 0.0"),
+        ({"rope_freq_scale_train": 1e45}, r"rope_freq_scale 1e\+45"),
+    ],
+)
+def test_a_model_whose_rope_is_no_rope_is_refused(small: Path, changed: dict[str, Any], message: str) -> None:
+    hparams = replace(parts(small).hparams, **changed)
+    with pytest.raises(VizggmlError, match=f"{message}: it must be above 0 and at most 3.4e\\+38"):
+        CParams.resolve(ContextParams(), hparams)

@@ -95,3 +95,11 @@ def test_a_temperature_that_no_division_survives_takes_the_highest(temp: float) 
 def test_a_temperature_is_a_finite_number(temp: float) -> None:
     with pytest.raises(VizggmlError, match=f"temp {temp}: it must be a finite number"):
         default_chain(temp, 40, 0.95, 0.05, 1)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+@pytest.mark.parametrize("temp", [0.0, 0.8])
+def test_nothing_is_drawn_from_logits_that_are_no_numbers(temp: float, wrong: float) -> None:
+    logits = np.array([1.0, wrong, 3.0], np.float32)
+    with pytest.raises(VizggmlError, match=f"logits: the highest of 3 is {wrong}"):
+        default_chain(temp, 40, 0.95, 0.05, 1).sample(logits)

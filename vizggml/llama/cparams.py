@@ -12,6 +12,7 @@ from vizggml.llama.hparams import HParams
 
 LLAMA_MAX_SEQ = 256
 N_CTX_PAD = 256
+F32_MAX = 3.4e38
 N_CTX_MAX = 2**31 - N_CTX_PAD
 LIMITS = {
     "n_ctx": (0, N_CTX_MAX),
@@ -87,6 +88,10 @@ class CParams:
         freq_scale = params.rope_freq_scale or hparams.rope_freq_scale_train
         if hparams.rope_scaling_type_train == "none":
             freq_scale = 1.0
+        freq_base = params.rope_freq_base or hparams.rope_freq_base_train
+        for name, value in (("rope_freq_base", freq_base), ("rope_freq_scale", freq_scale)):
+            if not 0 < value <= F32_MAX:
+                raise VizggmlError(f"{name} {value}: it must be above 0 and at most {F32_MAX:g}")
         ext_factor, attn_factor = _yarn(hparams, freq_scale)
         n_stream = 1 if params.kv_unified else params.n_seq_max
         n_ctx_seq = pad(pad(n_ctx, N_CTX_PAD) // n_stream, N_CTX_PAD)
@@ -103,7 +108,7 @@ class CParams:
             type_k=_cache_type("type_k", params.type_k),
             type_v=_cache_type("type_v", params.type_v),
             kv_unified=params.kv_unified,
-            rope_freq_base=params.rope_freq_base or hparams.rope_freq_base_train,
+            rope_freq_base=freq_base,
             rope_freq_scale=freq_scale,
             n_ctx_orig_yarn=hparams.n_ctx_orig_yarn or hparams.n_ctx_train,
             yarn_ext_factor=ext_factor,

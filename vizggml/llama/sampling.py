@@ -171,6 +171,9 @@ class SamplerChain:
 
     def sample(self, logits: NDArray[np.float32]) -> tuple[int, float]:
         """The token, and its probability among those left. `llama_sampler_sample`, src/llama-sampler.cpp."""
+        highest = float(logits.max())
+        if not np.isfinite(highest):
+            raise VizggmlError(f"logits: the highest of {len(logits)} is {highest}, no token can be drawn from them")
         c = Candidates(np.arange(len(logits), dtype=np.int32), logits)
         for sampler in self.filters:
             before = len(c.ids)
