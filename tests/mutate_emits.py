@@ -34,6 +34,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "ggml/tensor.py": ("tests/ggml/test_tensor.py", "tests/ggml/test_context.py"),
     "ggml/op_record.py": ("tests/ggml/test_ops.py",),
     "ggml/releasing.py": ("tests/ggml/test_releasing.py", "tests/timeline/test_fold.py"),
+    "ggml/sched_assign.py": ("tests/ggml/test_sched.py",),
     "ggml/quants/__init__.py": ("tests/ggml/quants",),
     "llama/context.py": ("tests/llama/test_context.py",),
 }

@@ -18,12 +18,14 @@ from vizggml.events import (
     NodePlanned,
     ReserveBegin,
     SplitOpened,
+    TensorCopied,
     bus,
 )
 from vizggml.ggml import ops
 from vizggml.ggml.buffer import BufferType, alloc_ctx_tensors_from_buft, cpu_buffer_type
 from vizggml.ggml.cgraph import Graph
 from vizggml.ggml.context import Context
+from vizggml.ggml.device import DeviceBackend
 from vizggml.ggml.sched import BackendSched, CPUBackend
 from vizggml.ggml.tensor import Tensor
 
@@ -73,7 +75,7 @@ def test_one_backend_is_one_split() -> None:
         out.id: "most inputs",
     }
     assert events.one(ReserveBegin).graph == graph.id
-    assert (sched.n_splits, sched.n_copies, sched.graph) == (1, 0, graph)
+    assert (sched.n_splits, sched.n_inputs, sched.graph) == (1, 0, graph)
     assert sched.get_buffer_size(cpu) == 128
     assert sched.reserve_size(graph) == [128]
     sched.reset()
@@ -167,10 +169,15 @@ def test_two_backends_are_two_splits_with_copies_between() -> None:
     assert {e.usage for e in events.of(BufferAllocated)} == {"compute"}
     for t, values in ((w, [[1, 2, 3], [-4, -5, -6]]), (x, [1, 1, 1]), (b, [0.5, 0.5])):
         t.set(values)
-    sched.graph_compute(graph)
+    with seen() as events:
+        sched.graph_compute(graph)
     assert np.array_equal(out.array().ravel(), [6.5, 0])
     assert device.computed == ["wx"]
-    assert (sched.n_splits, sched.n_copies) == (2, 2)
+    assert [(e.graph, e.split, e.tensor, e.copy, e.source, e.backend, e.nbytes) for e in events.of(TensorCopied)] == [
+        (graph.id, 0, x.id, copies[0].copy, "CPU", "device", 12),
+        (graph.id, 1, wx.id, copies[1].copy, "device", "CPU", 8),
+    ]
+    assert (sched.n_splits, sched.n_inputs) == (2, 2)
     first = sched.splits[0].graph
     assert first is not None
     assert [first.use_count(t) for t in (w, wx, total)] == [1, 1, 1]
@@ -210,7 +217,127 @@ def test_a_preferred_backend_takes_what_lies_in_the_same_memory() -> None:
         (total.id, "preferred, same memory")
     ]
     assert [(s.backend_id, s.i_start, s.i_end) for s in sched.splits] == [(1, 0, 1), (0, 1, 2), (1, 2, 3)]
-    assert sched.n_copies == 0
+    assert sched.n_inputs == 0
+
+
+def weights_at_the_cpu(batch: int) -> tuple[Context, Tensor, Tensor, Graph]:
+    """W2 relu(W1 x) for a batch, both matrices the CPU's."""
+    own, ctx = Context(1 << 12, no_alloc=True), Context(1 << 16, no_alloc=True)
+    w1, w2 = (own.new_tensor("F32", (4, 4), name) for name in ("W1", "W2"))
+    alloc_ctx_tensors_from_buft(own, cpu_buffer_type(), "weights")
+    for w in (w1, w2):
+        w.set(np.arange(16))
+    x = ctx.new_tensor("F32", (4, batch), "x").set_input()
+    out = ops.mul_mat(ctx, w2, ops.relu(ctx, ops.mul_mat(ctx, w1, x)))
+    return ctx, x, out, expanded(ctx, out)
+
+
+@pytest.mark.parametrize(("batch", "offload", "where"), [(31, True, "CPU"), (32, True, "DEV0"), (32, False, "CPU")])
+def test_a_large_batch_is_worth_bringing_its_weights_over(batch: int, offload: bool, where: str) -> None:
+    _, x, out, graph = weights_at_the_cpu(batch)
+    device = DeviceBackend(fast=False)
+    sched = BackendSched([device, CPUBackend(1, fast=False)], op_offload=offload)
+    with seen() as events:
+        sched.alloc_graph(graph)
+    why = {e.tensor: e.why for e in events.of(BackendAssigned)}[out.id]
+    backend = sched.get_tensor_backend(out)
+    assert backend is not None
+    assert (backend.name, why) == (where, "offloaded" if where == "DEV0" else "its weights")
+    x.set(np.ones((batch, 4)))
+    sched.graph_compute(graph)
+    assert out.array()[0, 0, 0].tolist() == [260.0, 740.0, 1220.0, 1700.0]
+    # the second matrix begins a split of its own, so that it may lie where the first one did
+    splits = [[t.name for t in split.inputs] for split in sched.splits]
+    assert splits == ([["W1", "x"], ["W2"]] if where == "DEV0" else [[]])
+
+
+def test_of_offloaded_experts_only_those_in_use_are_copied() -> None:
+    own, ctx = Context(1 << 12, no_alloc=True), Context(1 << 16, no_alloc=True)
+    experts = own.new_tensor("F32", (4, 2, 8), "experts")
+    alloc_ctx_tensors_from_buft(own, cpu_buffer_type(), "weights")
+    experts.set(np.arange(64))
+    x = ctx.new_tensor("F32", (4, 1, 2), "x").set_input()
+    ids = ctx.new_tensor("I32", (2, 2), "ids").set_input()
+    product = ops.mul_mat_id(ctx, experts, x, ids)
+    graph = expanded(ctx, product)
+
+    class Eager(DeviceBackend):
+        def offload_op(self, t: Tensor) -> bool:
+            return True
+
+        def compute(self, graph: Graph) -> None:
+            """Nothing: what was copied is looked at."""
+
+    device = Eager(fast=False)
+    sched = BackendSched([device, CPUBackend(1, fast=False)])
+    sched.alloc_graph(graph)
+    copy = sched.splits[0].copies[0]
+    copy.array()[...] = -1
+    ids.set([[5, 2], [5, 7]])
+    with seen() as events:
+        sched.graph_compute(graph)
+    copied = {e.tensor: e.nbytes for e in events.of(TensorCopied)}
+    assert copied == {experts.id: 3 * 4 * 2 * 4, x.id: 32, ids.id: 16}
+    assert [e for e in range(8) if (copy.array()[0, e] >= 0).all()] == [2, 5, 7]
+    assert np.array_equal(copy.array()[0, 5], experts.array()[0, 5])
+
+
+def test_with_several_copies_each_graph_has_inputs_of_its_own() -> None:
+    device, cpu = DeviceBackend(fast=False), CPUBackend(1, fast=False)
+    sched = BackendSched([device, cpu], parallel=True, op_offload=False)
+    names: list[list[str]] = []
+    for _ in range(5):
+        own, ctx = Context(1 << 12, no_alloc=True), Context(1 << 16, no_alloc=True)
+        w = own.new_tensor("F32", (4, 4), "W")
+        alloc_ctx_tensors_from_buft(own, device.buft, "weights")
+        x = ctx.new_tensor("F32", (4,), "x").set_input()
+        graph = expanded(ctx, ops.mul_mat(ctx, w, x))
+        sched.reset()
+        sched.alloc_graph(graph)
+        assert sched.graph is not None
+        # all copies stand at once: those of the graph's input, then those that the split makes of it
+        assert len(set(map(place_of, sched.graph.leafs[:8]))) == 8
+        names.append([t.name for t in sched.splits[0].copies])
+    assert names == [["DEV0#x#0"], ["DEV0#x#1"], ["DEV0#x#2"], ["DEV0#x#3"], ["DEV0#x#0"]]
+    sched.reset()
+    sched.synchronize()
+    assert sched.next_copy == 0
+
+
+def place_of(t: Tensor) -> tuple[int, int]:
+    assert t.buffer is not None
+    assert t.data is not None
+    return t.buffer.id, t.data.offset
+
+
+def test_a_plan_does_not_serve_when_a_node_moves_to_another_backend() -> None:
+    cpu, device = CPUBackend(1, fast=False), DeviceBackend(fast=False)
+    sched = BackendSched([device, cpu])
+    graphs = []
+    for backend in (cpu, device):
+        ctx = Context(1 << 16, no_alloc=True)
+        out = affine(ctx)[-1]
+        graphs.append(expanded(ctx, out))
+        sched.reset()
+        for node in graphs[-1].nodes:
+            sched.set_tensor_backend(node, backend)
+        with seen() as events:
+            sched.alloc_graph(graphs[-1])
+    reserve = events.one(ReserveBegin)
+    assert (reserve.why, reserve.tensor, reserve.had, reserve.needed) == ("backend", graphs[1].nodes[0].id, 1, 0)
+
+
+def test_a_backend_may_compute_in_memory_that_is_not_its_own() -> None:
+    pinned = BufferType("pinned", 128, is_host=True)
+    device, cpu = DeviceBackend(), CPUBackend(1)
+    sched = BackendSched([device, cpu], bufts=[device.buft, pinned])
+    ctx = Context(1 << 16, no_alloc=True)
+    x = ctx.new_tensor("F32", (4,)).set_input()
+    sched.alloc_graph(expanded(ctx, ops.relu(ctx, x)))
+    assert x.buffer is not None
+    assert x.buffer.buft is pinned
+    with pytest.raises(VizggmlError, match="backend DEV0 cannot use pinned buffers"):
+        BackendSched([device, cpu], bufts=[pinned, pinned])
 
 
 def test_what_cannot_be_scheduled() -> None:
@@ -228,3 +355,6 @@ def test_what_cannot_be_scheduled() -> None:
     written = ops.relu_inplace(ctx, kept)
     with pytest.raises(VizggmlError, match=r"'kept \(view\)' lies in a device buffer, where nothing computes UNARY"):
         BackendSched([device, CPUBackend(1)]).reserve(expanded(ctx, written))
+    alone = ctx.new_tensor("F32", (4,), "alone")
+    with pytest.raises(VizggmlError, match="leaf 'alone': no node reads it and it is no input"):
+        BackendSched([CPUBackend(1)]).reserve(expanded(ctx, alone))

@@ -91,6 +91,7 @@ from vizggml.events.compute import (
     RowsDecoded,
     RowsEncoded,
     SplitOpened,
+    TensorCopied,
 )
 from vizggml.events.llama import (
     CacheCreated,
@@ -197,6 +198,7 @@ KINDS: tuple[type[Event], ...] = (
     SamplerApplied,
     TokenSampled,
     DecodeEnd,
+    TensorCopied,
 )
 """Every kind of event, in the order of the vocabulary; a kind's index is its number in a trace."""
 
@@ -288,6 +290,7 @@ __all__ = [
     "Standing",
     "StridesChanged",
     "TensorAssigned",
+    "TensorCopied",
     "TensorCreated",
     "TensorFreed",
     "TensorId",

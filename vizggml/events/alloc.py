@@ -142,7 +142,10 @@ class ChunkOpened(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.reserve_n",
 )
 class ReserveBegin(Event):
-    """`why` is asked, node count, leaf count or tensor size: `needed` where `had` was planned, of `tensor` if any."""
+    """`why` is asked, node count, leaf count, tensor size or backend: `needed` where `had` was planned.
+
+    `tensor` is the first that does not fit, if it is one; of a backend, the two numbers are its place in the order.
+    """
 
     galloc: GallocId
     graph: GraphId

@@ -112,6 +112,23 @@ class CopyInserted(Event):
     backend: str
 
 
+@event(
+    "sched",
+    "ggml_backend_sched_compute_splits, ggml/src/ggml-backend.cpp",
+    "vizggml/ggml/sched.py: BackendSched.compute_splits",
+)
+class TensorCopied(Event):
+    """What the split needs was brought to its backend. Of a matrix of experts, `nbytes` are only those in use."""
+
+    graph: GraphId
+    split: int
+    tensor: TensorId
+    copy: TensorId
+    source: str
+    backend: str
+    nbytes: int
+
+
 @event("quant", "ggml_quantize_chunk, ggml/src/ggml.c", "vizggml/ggml/quants/__init__.py: quantize")
 class RowsEncoded(Event):
     """`tensor` is -1 when the rows belong to none."""

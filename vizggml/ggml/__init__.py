@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vizggml.ggml.compute import *  # noqa: F403
     from vizggml.ggml.context import *  # noqa: F403
     from vizggml.ggml.cplan import *  # noqa: F403
+    from vizggml.ggml.device import *  # noqa: F403
     from vizggml.ggml.gallocr import *  # noqa: F403
     from vizggml.ggml.gguf import *  # noqa: F403
     from vizggml.ggml.graph_file import *  # noqa: F403
@@ -29,6 +30,7 @@ _HOMES = {
     "cgraph": "Graph graph_overhead graph_overhead_custom",
     "compute": "compute_releasing graph_compute",
     "context": "Context TENSOR_OVERHEAD",
+    "device": "DeviceBackend DeviceBufferType",
     "cplan": "Plan graph_plan",
     "gallocr": "GraphAllocator",
     "gguf": "GGUF read_gguf write_gguf",

@@ -40,9 +40,12 @@ class BufferType:
     """`ggml_backend_buffer_type`, ggml/src/ggml-backend-impl.h.
 
     Every tensor begins at a multiple of `alignment` bytes, a power of two; no buffer is larger than `max_size`.
+    `is_host` says that the CPU reads and writes such buffers.
     """
 
-    def __init__(self, name: str, alignment: int = TENSOR_ALIGNMENT, max_size: int = SIZE_MAX) -> None:
+    def __init__(
+        self, name: str, alignment: int = TENSOR_ALIGNMENT, max_size: int = SIZE_MAX, is_host: bool = False
+    ) -> None:
         if alignment < 1 or alignment & (alignment - 1):
             raise VizggmlError(f"buffer type {name}: alignment {alignment} is not a power of two")
         if max_size < 1:
@@ -50,9 +53,15 @@ class BufferType:
         self.name = name
         self.alignment = alignment
         self.max_size = max_size
+        self.is_host = is_host
 
     def __repr__(self) -> str:
         return f"<BufferType {self.name}: alignment {self.alignment}>"
+
+    @property
+    def free(self) -> int:
+        """The bytes that are still to be had. `ggml_backend_dev_memory`, ggml/src/ggml-backend.cpp."""
+        return SIZE_MAX
 
     def get_alloc_size(self, t: Tensor) -> int:
         """The bytes that `t` takes here. `ggml_backend_buft_get_alloc_size`, ggml/src/ggml-backend.cpp."""
@@ -70,11 +79,14 @@ class BufferType:
         start = -raw.ctypes.data % CACHE_LINE_SIZE
         return Buffer(self, raw[start : start + size], usage)
 
+    def buffer_freed(self, size: int) -> None:
+        """A buffer of this type gave its memory back."""
+
 
 @functools.cache
 def cpu_buffer_type(alignment: int = TENSOR_ALIGNMENT) -> BufferType:
     """`ggml_backend_cpu_buffer_type`, ggml/src/ggml-backend.cpp. Another alignment than ggml's is for teaching."""
-    return BufferType("CPU", alignment)
+    return BufferType("CPU", alignment, is_host=True)
 
 
 class Buffer:
@@ -115,6 +127,7 @@ class Buffer:
         if bus.on:
             bus.emit(BufferFreed(self.id, self.size))
         bus.standing.discard(self)
+        self.buft.buffer_freed(self.size)
         self.memory = np.zeros(0, np.uint8)
         self.size = 0
 
@@ -136,16 +149,25 @@ def view_init(t: Tensor) -> None:
 def alloc_ctx_tensors_from_buft(ctx: Context, buft: BufferType, usage: str = "any") -> list[Buffer]:
     """Place every tensor of `ctx` that has no memory, one after the other, in as few buffers as `max_size` allows.
 
-    `ggml_backend_alloc_ctx_tensors_from_buft`, ggml/src/ggml-alloc.c. The list is empty if all had memory.
+    `ggml_backend_alloc_ctx_tensors_from_buft`, ggml/src/ggml-alloc.c. The list is empty if all had memory. VizggmlError
+    where the memory does not suffice; then none of them is placed.
     """
     buffers: list[Buffer] = []
-    for index, (tensors, size) in enumerate(_ranges(ctx, buft)):
-        if bus.on:
-            seq = bus.emit(PlacementPass(ctx.id, buft.name, index, tensors[0].id, tensors[-1].id, size))
-            with bus.because(seq):
+    try:
+        for index, (tensors, size) in enumerate(_ranges(ctx, buft)):
+            if bus.on:
+                seq = bus.emit(PlacementPass(ctx.id, buft.name, index, tensors[0].id, tensors[-1].id, size))
+                with bus.because(seq):
+                    buffers.append(_alloc_tensor_range(tensors, buft, size, usage))
+            else:
                 buffers.append(_alloc_tensor_range(tensors, buft, size, usage))
-        else:
-            buffers.append(_alloc_tensor_range(tensors, buft, size, usage))
+    except VizggmlError:
+        for t in ctx.tensors:
+            if t.buffer is not None and t.buffer in buffers:
+                t.buffer, t.data = None, None
+        for buffer in buffers:
+            buffer.free()
+        raise
     return buffers
 
 
@@ -173,7 +195,10 @@ def _ranges(ctx: Context, buft: BufferType) -> Iterator[tuple[list[Tensor], int]
 
 def _alloc_tensor_range(tensors: list[Tensor], buft: BufferType, size: int, usage: str) -> Buffer:
     """`alloc_tensor_range`, ggml/src/ggml-alloc.c."""
-    buffer = buft.alloc_buffer(size, usage)
+    try:
+        buffer = buft.alloc_buffer(size, usage)
+    except VizggmlError as error:
+        raise VizggmlError(f"{error}; {_too_many(tensors, buft)}") from None
     offset = 0
     for t in tensors:
         if t.view_src is None and t.data is None:
@@ -182,6 +207,19 @@ def _alloc_tensor_range(tensors: list[Tensor], buft: BufferType, size: int, usag
         elif t.view_src is not None and t.buffer is None and t.view_src.buffer is not None:
             view_init(t)
     return buffer
+
+
+def _too_many(tensors: list[Tensor], buft: BufferType) -> str:
+    """Which tensors a buffer that cannot be had is for, and how many of them there would be room for."""
+    own = [t for t in tensors if t.view_src is None and t.data is None]
+    free, fit, nbytes = min(buft.free, buft.max_size), 0, 0
+    for t in own:
+        size = pad(buft.get_alloc_size(t), buft.alignment)
+        if nbytes + size > free:
+            break
+        fit, nbytes = fit + 1, nbytes + size
+    named = f"{len(own)} tensors, {own[0].name!r} to {own[-1].name!r}" if len(own) > 1 else f"tensor {own[0].name!r}"
+    return f"it is for {named}, of which the first {fit} ({nbytes} bytes) would fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +261,7 @@ class MappedFile:
         end = self.size if last is None else last
         if not 0 <= first <= end <= self.size:
             raise VizggmlError(f"{self.path}: bytes {first} to {end} are not in the file ({self.size} bytes)")
-        return Buffer(BufferType(buft_name), self.memory[first:end], "weights")
+        return Buffer(BufferType(buft_name, is_host=True), self.memory[first:end], "weights")
 
     def residency(self) -> Residency:
         """The pages that this process has touched (and those the system mapped along), from /proc/self/smaps.

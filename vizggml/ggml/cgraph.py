@@ -103,21 +103,34 @@ class Graph:
     def __init__(self, ctx: Context, size: int = DEFAULT_GRAPH_SIZE) -> None:
         if size < 1:
             raise VizggmlError(f"graph: size {size} is below 1")
+        ctx.new_object("GRAPH", graph_nbytes(size)).graph = self
+        self._begin(ctx, size, hash_size(size * 2))
+
+    def _begin(self, ctx: Context, size: int, slots: int) -> None:
         self.id = GraphId(next(_ids))
         self.ctx = ctx
         self.size = size
         self.nodes: list[Tensor] = []
         self.leafs: list[Tensor] = []
-        self.hash_size = hash_size(size * 2)
-        obj = ctx.new_object("GRAPH", graph_nbytes(size))
-        obj.graph = self
-        self.hash_keys: list[Tensor | None] = [None] * self.hash_size
-        self.use_counts = [0] * self.hash_size
+        self.hash_size = slots
+        self.hash_keys: list[Tensor | None] = [None] * slots
+        self.use_counts = [0] * slots
         self._index: dict[int, int] = {}
         self._first_id: int | None = None
+        ctx.graphs.append(self)
         bus.standing.add(self)
         if bus.on:
-            bus.emit(GraphCreated(self.id, ctx.id, size, self.hash_size))
+            bus.emit(GraphCreated(self.id, ctx.id, size, slots))
+
+    @classmethod
+    def beside(cls, ctx: Context, size: int) -> Graph:
+        """A list of nodes and leafs without a hash set: no object of `ctx`'s arena, though it ends with `ctx`.
+
+        What ggml's scheduler keeps of the graph that it plans, `ggml_backend_sched`, ggml/src/ggml-backend.cpp.
+        """
+        graph = cls.__new__(cls)
+        graph._begin(ctx, size, 0)
+        return graph
 
     def __repr__(self) -> str:
         return f"<Graph {self.id}: {len(self.nodes)} nodes, {len(self.leafs)} leafs, size {self.size}>"
@@ -260,11 +273,11 @@ class Graph:
                     self._count_use(src, slot, NO_SEQ)
 
     def view(self, ctx: Context, i0: int, i1: int) -> Graph:
-        """Nodes `i0` up to `i1` as a graph in `ctx`, with the use counts of the whole.
+        """Nodes `i0` up to `i1` as a graph that ends with `ctx`, with the hash set and use counts of the whole.
 
-        `ggml_graph_view`, ggml/src/ggml.c.
+        `ggml_graph_view`, ggml/src/ggml.c: a value there, which takes nothing of an arena.
         """
-        part = Graph(ctx, max(i1 - i0, 1))
+        part = Graph.beside(ctx, i1 - i0)
         part.hash_size, part.hash_keys, part.use_counts = self.hash_size, self.hash_keys, self.use_counts
         part._first_id = self._first_id
         for t in self.nodes[i0:i1]:
@@ -275,8 +288,17 @@ class Graph:
         """`ggml_graph_add_node`, ggml/src/ggml.c: `t` becomes the last node, whatever it is, and nothing is visited."""
         self._append(t, False)
 
+    def add_leaf(self, t: Tensor) -> None:
+        """`t` becomes the last leaf, as a scheduler adds it to the graph that it plans."""
+        self._append(t, True)
+
     def use_count(self, t: Tensor) -> int:
-        """How many sources of other tensors in the graph `t` is. `ggml_node_get_use_count`, ggml/src/ggml-impl.h."""
+        """How many sources of other tensors in the graph `t` is. `ggml_node_get_use_count`, ggml/src/ggml-impl.h.
+
+        0 where the graph has no hash set.
+        """
+        if not self.hash_size:
+            return 0
         slot, _ = self._find(t)
         return self.use_counts[slot] if self.hash_keys[slot] is t else 0
 

@@ -61,6 +61,7 @@ class ArenaObject:
 class Context:
     """`ggml_init`, ggml/src/ggml.c.
 
+    `graphs` are those that end with the context: its objects, and the views that have no object of their own.
     `mem_size` is the arena's bytes. With `no_alloc` tensors get no data here, only their records: their bytes come from
     a buffer later. Without it, each tensor's data follows its record in the arena.
     """
@@ -72,6 +73,7 @@ class Context:
         self.mem_size = pad(mem_size or GGML_MEM_ALIGN, GGML_MEM_ALIGN)
         self.no_alloc = no_alloc
         self.objects: list[ArenaObject] = []
+        self.graphs: list[Graph] = []
         self.mem_buffer: Memory = np.zeros(0 if no_alloc else self.mem_size, np.uint8)
         bus.standing.add(self)
         if bus.on:
@@ -170,10 +172,9 @@ class Context:
         bus.standing.discard(self)
 
     def _drop(self) -> None:
-        for obj in self.objects:
-            if obj.graph is not None:
-                obj.graph.freed()
-        self.objects = []
+        for graph in self.graphs:
+            graph.freed()
+        self.objects, self.graphs = [], []
 
     def snapshot(self) -> Iterator[Event]:
         yield ContextCreated(self.id, self.mem_size, self.no_alloc)

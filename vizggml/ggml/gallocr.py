@@ -119,16 +119,23 @@ class GraphAllocator:
         self.reserve_n(graph)
 
     def reserve_n(
-        self, graph: Graph, node_buffer_ids: Sequence[int] | None = None, leaf_buffer_ids: Sequence[int] | None = None
+        self,
+        graph: Graph,
+        node_buffer_ids: Sequence[int] | None = None,
+        leaf_buffer_ids: Sequence[int] | None = None,
+        misfit: Misfit = ASKED,
     ) -> None:
-        """The same, with a buffer type for each node and leaf. `ggml_gallocr_reserve_n`, ggml/src/ggml-alloc.c."""
-        self._reserve(graph, node_buffer_ids, leaf_buffer_ids, no_alloc=False)
+        """The same, with a buffer type for each node and leaf. `ggml_gallocr_reserve_n`, ggml/src/ggml-alloc.c.
+
+        `misfit` is why the last plan does not serve, to be told. VizggmlError if the memory is not to be had.
+        """
+        self._reserve(graph, node_buffer_ids, leaf_buffer_ids, False, misfit)
 
     def reserve_n_size(
         self, graph: Graph, node_buffer_ids: Sequence[int] | None = None, leaf_buffer_ids: Sequence[int] | None = None
     ) -> list[int]:
         """Only plan: the bytes of each buffer. `ggml_gallocr_reserve_n_size`, ggml/src/ggml-alloc.c."""
-        self._reserve(graph, node_buffer_ids, leaf_buffer_ids, no_alloc=True)
+        self._reserve(graph, node_buffer_ids, leaf_buffer_ids, True, ASKED)
         return [sum(sizes) for sizes in self.chunk_sizes()]
 
     def chunk_sizes(self) -> list[list[int]]:
@@ -141,7 +148,7 @@ class GraphAllocator:
         node_buffer_ids: Sequence[int] | None,
         leaf_buffer_ids: Sequence[int] | None,
         no_alloc: bool,
-        misfit: Misfit = ASKED,
+        misfit: Misfit,
     ) -> None:
         """`ggml_gallocr_reserve_n_impl`, ggml/src/ggml-alloc.c."""
         cause = bus.cause
@@ -152,7 +159,7 @@ class GraphAllocator:
                 talloc.reset()
             self.alloc_graph_impl(graph, node_buffer_ids, leaf_buffer_ids)
             self._keep_plan(graph)
-            realloc = self._alloc_buffers(no_alloc)
+            realloc = self._alloc_buffers(graph, no_alloc)
             if bus.on:
                 sizes = tuple(size for i in self._own_buffers() for size in self.chunk_sizes()[i])
                 bus.emit(ReserveEnd(self.id, graph.id, sizes, realloc))
@@ -339,7 +346,7 @@ class GraphAllocator:
         """The buffers that do not share their allocator with an earlier one."""
         return [i for i, talloc in enumerate(self.buf_tallocs) if self.buf_tallocs.index(talloc) == i]
 
-    def _alloc_buffers(self, no_alloc: bool) -> bool:
+    def _alloc_buffers(self, graph: Graph, no_alloc: bool) -> bool:
         """Replace the buffers that are too small for the plan; whether any was."""
         changed = False
         for i in self._own_buffers():
@@ -352,11 +359,28 @@ class GraphAllocator:
             changed = True
             for buffer in standing or ():
                 buffer.free()
-            new = None if no_alloc else [self.bufts[i].alloc_buffer(size, "compute") for size in sizes]
-            for j, talloc in enumerate(self.buf_tallocs):
-                if talloc is self.buf_tallocs[i]:
-                    self.buffers[j] = new
+            self._set_buffers(i, None)
+            if not no_alloc:
+                self._set_buffers(i, [self._alloc_chunk(graph, i, c, size) for c, size in enumerate(sizes)])
         return changed
+
+    def _set_buffers(self, i: int, buffers: list[Buffer] | None) -> None:
+        for j, talloc in enumerate(self.buf_tallocs):
+            if talloc is self.buf_tallocs[i]:
+                self.buffers[j] = buffers
+
+    def _alloc_chunk(self, graph: Graph, i: int, c: int, size: int) -> Buffer:
+        """The memory of one chunk. VizggmlError with what it was for, if there is none."""
+        try:
+            return self.bufts[i].alloc_buffer(size, "compute")
+        except VizggmlError as error:
+            placed = [(t, self.hash_values[t.id]) for t in (*graph.leafs, *graph.nodes)]
+            there = [(hn.size, t.name) for t, hn in placed if hn.placed and (hn.buffer_id, hn.chunk) == (i, c)]
+            largest = sorted(there, key=lambda entry: -entry[0])[:3]
+            named = ", ".join(f"{name!r} ({nbytes} bytes)" for nbytes, name in largest)
+            raise VizggmlError(
+                f"{error}; it is chunk {c} of the plan of graph {graph.id}, whose largest tensors are {named}"
+            ) from None
 
     # using the plan
 

@@ -153,6 +153,7 @@ PLANNING: dict[str, Template] = {
         ),
         leaf_count="The memory of graph {graph} is planned anew: it has {needed} leafs, the last plan {had}.",
         tensor_size="The memory of graph {graph} is planned anew: {tensor} needs {needed} bytes, {had} were planned.",
+        backend="The memory of graph {graph} is planned anew: {tensor} is on backend {needed} now, on {had} before.",
     ),
     "ReserveEnd": by(
         "realloc",
@@ -262,7 +263,11 @@ DECODING: dict[str, Template] = {
     "DecodeEnd": "Decode {index} is done. It took {ns}.",
 }
 
-SENTENCES: dict[str, Template] = {**BUILDING, **PLANNING, **RUNNING, **DECODING}
+CROSSING: dict[str, Template] = {
+    "TensorCopied": "{tensor} is copied from {source} to {backend}, {nbytes}, for split {split} of graph {graph}.",
+}
+
+SENTENCES: dict[str, Template] = {**BUILDING, **PLANNING, **RUNNING, **DECODING, **CROSSING}
 
 FIELD = re.compile(r"\{(\w+)\}")
 FLAGS = ((1, "INPUT"), (2, "OUTPUT"), (4, "PARAM"), (8, "LOSS"), (16, "COMPUTE"))
