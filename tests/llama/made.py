@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides a llama or qwen3 graph. `head_dim` 0 is n_embd / n_head."""
+    """What decides a llama, qwen3 or qwen3moe graph. `head_dim` 0 is n_embd / n_head."""
 
     arch: str = "llama"
     n_layer: int = 2
@@ -26,11 +26,16 @@ class Shape:
     attn_bias: bool = False
     rope_freqs: bool = False
     context_length: int = 4096
+    n_expert: int = 0
+    n_expert_used: int = 2
 
     @property
     def n_embd_head(self) -> int:
         return self.head_dim or self.n_embd // self.n_head
 
+
+ZEROS = ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4")
+"""The types that the `gguf` package cannot write: their matrices are zero."""
 
 MINIMIND = Shape("qwen3", n_layer=8, n_embd=768, n_head=8, n_head_kv=4, n_ff=2048, n_vocab=6400, context_length=32768)
 """The MiniMind-like shape: 64 million parameters, qwen3 architecture, F16, tied embeddings."""
@@ -51,20 +56,28 @@ def write(path: Path, shape: Shape, seed: int = 0) -> Path:
     if shape.head_dim:
         w.add_key_length(shape.head_dim)
         w.add_value_length(shape.head_dim)
+    if shape.n_expert:
+        w.add_expert_count(shape.n_expert)
+        w.add_expert_used_count(shape.n_expert_used)
+        w.add_expert_feed_forward_length(shape.n_ff)
     if shape.arch == "llama" or shape.head_dim:
         w.add_rope_dimension_count(shape.n_embd_head)
     w.add_vocab_size(shape.n_vocab)
     w.add_tokenizer_model("none")
 
-    def matrix(name: str, rows: int, columns: int) -> None:
-        values = (rng.standard_normal((rows, columns), np.float32) * (columns**-0.5)).astype(np.float32)
-        if shape.type == "F32":
+    def matrix(name: str, *ne: int, type: str = shape.type) -> None:
+        values = (rng.standard_normal(ne, np.float32) * (ne[-1] ** -0.5)).astype(np.float32)
+        if type == "F32":
             w.add_tensor(name, values)
-        elif shape.type == "F16":
+        elif type == "F16":
             w.add_tensor(name, values.astype(np.float16))
         else:
-            kind = gguf.GGMLQuantizationType[shape.type]
-            w.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
+            kind = gguf.GGMLQuantizationType[type]
+            if kind.name in ZEROS:
+                columns = ne[-1] // gguf.GGML_QUANT_SIZES[kind][0] * gguf.GGML_QUANT_SIZES[kind][1]
+                w.add_tensor(name, np.zeros((*ne[:-1], columns), np.uint8), raw_dtype=kind)
+            else:
+                w.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
 
     def vector(name: str, n: int, around: float = 1.0) -> None:
         w.add_tensor(name, (around + 0.1 * rng.standard_normal(n)).astype(np.float32))
@@ -87,13 +100,16 @@ def write(path: Path, shape: Shape, seed: int = 0) -> Path:
             vector(b + "attn_q.bias", n_q, 0.0)
             vector(b + "attn_k.bias", n_kv, 0.0)
             vector(b + "attn_v.bias", n_kv, 0.0)
-        if shape.arch == "qwen3":
+        if shape.arch.startswith("qwen3"):
             vector(b + "attn_q_norm.weight", head)
             vector(b + "attn_k_norm.weight", head)
         vector(b + "ffn_norm.weight", shape.n_embd)
-        matrix(b + "ffn_gate.weight", shape.n_ff, shape.n_embd)
-        matrix(b + "ffn_up.weight", shape.n_ff, shape.n_embd)
-        matrix(b + "ffn_down.weight", shape.n_embd, shape.n_ff)
+        many, exps = ((shape.n_expert,), "_exps") if shape.n_expert else ((), "")
+        if many:
+            matrix(b + "ffn_gate_inp.weight", shape.n_expert, shape.n_embd, type="F32")
+        matrix(b + f"ffn_gate{exps}.weight", *many, shape.n_ff, shape.n_embd)
+        matrix(b + f"ffn_up{exps}.weight", *many, shape.n_ff, shape.n_embd)
+        matrix(b + f"ffn_down{exps}.weight", *many, shape.n_embd, shape.n_ff)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()

@@ -84,6 +84,10 @@ class Context(Reservation):
         self._generation = 0
         self.before_node: Hook | None = None
         self.after_node: Hook | None = None
+        if hparams.n_expert:
+            raise VizggmlError(
+                f"architecture {hparams.architecture}: it is planned, not computed: MUL_MAT_ID has no kernel"
+            )
         cp = _computable(CParams.resolve(params, hparams))
         self.backend = CPUBackend(cp.n_threads, textbook=cp.textbook, fast=cp.fast)
         super().__init__(hparams, weights, cp, [self.backend], cpu_buffer_type())

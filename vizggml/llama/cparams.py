@@ -85,6 +85,8 @@ class CParams:
         _check(params)
         n_ctx = params.n_ctx or hparams.n_ctx_train
         n_batch = min(n_ctx, params.n_batch)
+        if params.n_seq_max > n_batch:
+            raise VizggmlError(f"n_seq_max {params.n_seq_max}: a batch of {n_batch} has no token for each sequence")
         freq_scale = params.rope_freq_scale or hparams.rope_freq_scale_train
         if hparams.rope_scaling_type_train == "none":
             freq_scale = 1.0

@@ -9,13 +9,17 @@ from vizggml.ggml.gguf import GGUF, quoted
 from vizggml.llama.metadata import Metadata
 
 LLAMA_MAX_LAYERS = 512
+LLAMA_MAX_EXPERTS = 768
 
 ROPE_TYPE_NORM = 0
 ROPE_TYPE_NEOX = 2
 
-ROPE_TYPES: dict[str, int] = {"llama": ROPE_TYPE_NORM, "qwen3": ROPE_TYPE_NEOX}
-"""The supported architectures, and which elements of a head their rope rotates together: neighbours (norm), or those
+ROPE_TYPES: dict[str, int] = {"llama": ROPE_TYPE_NORM, "qwen3": ROPE_TYPE_NEOX, "qwen3moe": ROPE_TYPE_NEOX}
+"""The known architectures, and which elements of a head their rope rotates together: neighbours (norm), or those
 half a head apart (neox). `llama_model_rope_type`, src/llama-model.cpp."""
+
+MIXTURES = frozenset({"qwen3moe"})
+"""The architectures whose layers have experts."""
 
 ROPE_SCALING_TYPES = ("none", "linear", "yarn", "longrope")
 
@@ -54,6 +58,9 @@ class HParams:
     f_attention_scale: float = 0.0
     n_cls_out: int = 1
     causal_attn: bool = True
+    n_expert: int = 0
+    n_expert_used: int = 0
+    n_ff_exp: int = 0
 
     def n_gqa(self, il: int = 0) -> int:
         """How many heads share one KV head."""
@@ -96,6 +103,7 @@ class HParams:
                 f"{arch} needs the three to be equal"
             )
         n_ctx_train = _positive(meta, f"{arch}.context_length")
+        n_expert, n_expert_used, n_ff_exp = _experts(meta, arch) if arch in MIXTURES else (0, 0, 0)
         factor = _finite(meta, f"{arch}.rope.scaling.factor", _finite(meta, f"{arch}.rope.scale_linear", 0.0))
         return cls(
             architecture=arch,
@@ -106,7 +114,7 @@ class HParams:
             n_layer=n_layer,
             n_head=n_head,
             n_head_kv=n_head_kv,
-            n_ff=_heads(meta, f"{arch}.feed_forward_length", n_layer, None),
+            n_ff=_heads(meta, f"{arch}.feed_forward_length", n_layer, (n_ff_exp,) * n_layer if n_ff_exp else None),
             n_embd_head_k=n_embd_head_k,
             n_embd_head_v=n_embd_head_v,
             n_rot=n_rot,
@@ -120,20 +128,31 @@ class HParams:
             n_ctx_orig_yarn=meta.get_u32(f"{arch}.rope.scaling.original_context_length", n_ctx_train),
             n_cls_out=_n_cls_out(meta, arch),
             causal_attn=meta.get_bool(f"{arch}.attention.causal", True),
+            n_expert=n_expert,
+            n_expert_used=n_expert_used,
+            n_ff_exp=n_ff_exp,
         )
 
 
 def _refuse_unsupported(meta: Metadata, arch: str) -> None:
-    for key, what in (
-        ("expert_count", "mixtures of experts"),
-        ("nextn_predict_layers", "next-token-prediction layers"),
-    ):
+    refused = {"expert_count": "mixtures of experts", "nextn_predict_layers": "next-token-prediction layers"}
+    for key, what in refused.items():
+        if key == "expert_count" and arch in MIXTURES:
+            continue
         n = meta.get_u32(f"{arch}.{key}", 0)
         if n:
             raise meta.fail(f"key '{arch}.{key}' is {n}: {what} are not supported")
     n_split = meta.value("split.count", "u16", False)
     if n_split not in (None, 0, 1):
         raise meta.fail(f"key 'split.count' is {n_split}: models in several files are not supported")
+
+
+def _experts(meta: Metadata, arch: str) -> tuple[int, int, int]:
+    """How many experts a layer has, how many a token uses, and their width."""
+    n_expert = _positive(meta, f"{arch}.expert_count", LLAMA_MAX_EXPERTS)
+    n_used = _positive(meta, f"{arch}.expert_used_count", n_expert)
+    n_ff = meta.get_u32(f"{arch}.expert_feed_forward_length", 0)
+    return n_expert, n_used, n_ff or _positive(meta, f"{arch}.feed_forward_length") // n_used
 
 
 def _positive(meta: Metadata, key: str, most: int = 2**31 - 1, default: int | None = None) -> int:

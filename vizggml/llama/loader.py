@@ -208,6 +208,17 @@ def _qwen3(ml: _Loader) -> None:
     hp = ml.hparams
     _embeddings(ml)
     ml.create_tensor("cls.output.weight", hp.n_embd, hp.n_cls_out, required=False)
+    _qwen3_layers(ml, _ffn)
+
+
+def _qwen3moe(ml: _Loader) -> None:
+    """`llama_model_qwen3moe::load_arch_tensors`, src/models/qwen3moe.cpp."""
+    _embeddings(ml)
+    _qwen3_layers(ml, _experts)
+
+
+def _qwen3_layers(ml: _Loader, ffn: Callable[[_Loader, str], None]) -> None:
+    hp = ml.hparams
     for i in range(hp.n_layer):
         blk = f"blk.{i}"
         ml.create_tensor(f"{blk}.attn_norm.weight", hp.n_embd)
@@ -216,7 +227,7 @@ def _qwen3(ml: _Loader) -> None:
         ml.create_tensor(f"{blk}.attn_k_norm.weight", hp.n_embd_head_k)
         ml.create_tensor(f"{blk}.attn_q_norm.weight", hp.n_embd_head_k)
         ml.create_tensor(f"{blk}.ffn_norm.weight", hp.n_embd)
-        _ffn(ml, blk)
+        ffn(ml, blk)
 
 
 def _ffn(ml: _Loader, blk: str) -> None:
@@ -226,4 +237,12 @@ def _ffn(ml: _Loader, blk: str) -> None:
     ml.create_tensor(f"{blk}.ffn_up.weight", n_embd, n_ff)
 
 
-ARCHITECTURES: dict[str, Callable[[_Loader], None]] = {"llama": _llama, "qwen3": _qwen3}
+def _experts(ml: _Loader, blk: str) -> None:
+    n_embd, n_ff, n_expert = ml.hparams.n_embd, ml.hparams.n_ff_exp, ml.hparams.n_expert
+    ml.create_tensor(f"{blk}.ffn_gate_inp.weight", n_embd, n_expert)
+    ml.create_tensor(f"{blk}.ffn_gate_exps.weight", n_embd, n_ff, n_expert)
+    ml.create_tensor(f"{blk}.ffn_down_exps.weight", n_ff, n_embd, n_expert)
+    ml.create_tensor(f"{blk}.ffn_up_exps.weight", n_embd, n_ff, n_expert)
+
+
+ARCHITECTURES: dict[str, Callable[[_Loader], None]] = {"llama": _llama, "qwen3": _qwen3, "qwen3moe": _qwen3moe}

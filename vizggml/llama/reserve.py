@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from vizggml.ggml.buffer import BufferType
 from vizggml.ggml.sched import Backend, BackendSched
-from vizggml.llama.architectures import llama, qwen3
+from vizggml.llama.architectures import llama, qwen3, qwen3moe
 from vizggml.llama.batch import Ubatch, reserve
 from vizggml.llama.cparams import CParams
 from vizggml.llama.graph import GraphBuilder, GraphResult
@@ -18,7 +18,11 @@ from vizggml.llama.hparams import HParams
 from vizggml.llama.kv_cache import KVCache
 from vizggml.llama.loader import Weights
 
-ARCHITECTURES: dict[str, Callable[[GraphBuilder], None]] = {"llama": llama.build, "qwen3": qwen3.build}
+ARCHITECTURES: dict[str, Callable[[GraphBuilder], None]] = {
+    "llama": llama.build,
+    "qwen3": qwen3.build,
+    "qwen3moe": qwen3moe.build,
+}
 
 
 class Reservation:

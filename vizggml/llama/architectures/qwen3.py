@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vizggml.ggml import ops
+from vizggml.ggml.tensor import Tensor
 from vizggml.llama.architectures.llama import head
 from vizggml.llama.graph import GraphBuilder
 
+FeedForward = Callable[[GraphBuilder, Tensor, int], Tensor]
 
-def build(b: GraphBuilder) -> None:
+
+def dense(b: GraphBuilder, cur: Tensor, il: int) -> Tensor:
+    """One feed-forward network for every token."""
+    cur = b.build_ffn(cur, il)
+    b.cb(cur, "ffn_out", il)
+    return cur
+
+
+def build(b: GraphBuilder, feed_forward: FeedForward = dense) -> None:
     """`llama_model_qwen3::graph`, src/models/qwen3.cpp."""
     hp, ctx0 = b.hparams, b.ctx0
     inpL = b.build_inp_embd()
@@ -36,8 +48,7 @@ def build(b: GraphBuilder) -> None:
         b.cb(ffn_inp, "ffn_inp", il)
         cur = b.build_norm(ffn_inp, "ffn_norm", il)
         b.cb(cur, "ffn_norm", il)
-        cur = b.build_ffn(cur, il)
-        b.cb(cur, "ffn_out", il)
+        cur = feed_forward(b, cur, il)
         cur = ops.add(ctx0, cur, ffn_inp)
         b.cb(cur, "l_out", il)
         inpL = cur
