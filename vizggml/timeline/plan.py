@@ -88,7 +88,7 @@ class Plan:
         tiles: dict[int, tuple[int, int]] = {}
         end = 0
         live = sorted(self._live.get(chunk, {}).items())
-        limits = [offset for offset, _ in live[1:]] + [size]
+        limits = [*(offset for offset, _ in live[1:]), size][: len(live)]
         for (offset, life), limit in zip(live, limits, strict=True):
             if offset > end:
                 tiles[end] = (offset - end, NONE)
