@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ggml.programs import Ours, Reals, program
 from tests.ggml.seen import seen
-from tests.oracle import LIB, Real, tensor_fields
+from tests.oracle import LIB, Real
 from vizggml.errors import VizggmlError
 from vizggml.events import (
     NO_TENSOR,
@@ -109,22 +108,6 @@ def test_what_has_no_name_gets_ggmls() -> None:
     assert graph.nodes[0] is p
     assert graph.get_tensor("node_0") is p
     assert graph.get_tensor("nobody") is None
-
-
-@pytest.mark.parametrize("block", range(4))
-def test_random_programs_have_ggmls_order_and_use_counts(block: int) -> None:
-    for seed in range(block * 50, block * 50 + 50):
-        steps = program(seed)
-        ours, reals = Ours(steps), Reals(steps)
-        number = {address: i for i, address in enumerate(reals.tensors)}
-        place = {t.id: i for i, t in enumerate(ours.tensors)}
-        assert [place[t.id] for t in ours.graph.nodes] == [number[t] for t in reals.graph.nodes]
-        assert [place[t.id] for t in ours.graph.leafs] == [number[t] for t in reals.graph.leafs]
-        for t in (*ours.graph.nodes, *ours.graph.leafs):
-            real = reals.tensors[place[t.id]]
-            assert ours.graph.use_count(t) == reals.graph.use_count(real), t
-            assert t.flags == tensor_fields(real).flags, t
-        reals.free()
 
 
 def test_an_order_alone_sets_no_compute_flag_until_something_needs_it() -> None:
