@@ -103,7 +103,8 @@ def measured(context: NativeContext) -> dict[str, Any]:
 
 
 def record_plans(native: Native, folder: Path) -> list[dict[str, Any]]:
-    rng, cases = random.Random(20), []
+    rng = random.Random(20)
+    cases: list[dict[str, Any]] = []
     while len(cases) < N_CASES:
         shape = draw_shape(rng)
         settings = draw_settings(rng, shape)

@@ -28,6 +28,7 @@ from vizggml.llama.hparams import HParams
 from vizggml.llama.loader import TensorTable, Weights, make_weights, mapping_range
 from vizggml.llama.models import resolve_model
 from vizggml.llama.reserve import Reservation
+from vizggml.llama.shapes import hparams_of, shape_named, table_of, tensor_shapes
 
 MAPPED, REPACK = "CPU_Mapped", "CPU_REPACK"
 REPACKED = ("Q4_0", "Q4_K", "Q2_K", "IQ4_NL", "MXFP4")
@@ -191,6 +192,21 @@ def plan_file(name: str | Path, params: ContextParams) -> Plan:
         return plan(HParams.from_gguf(gguf), gguf, params)
     finally:
         gguf.close()
+
+
+def plan_shape(name: str, mixture: str, params: ContextParams) -> Plan:
+    """Plan for a shape that has no file, quantized as llama.cpp's quantizer would.
+
+    VizggmlError for a shape or a mixture that is not known.
+    """
+    return plan(*shape_model(name, mixture), params)
+
+
+def shape_model(name: str, mixture: str) -> tuple[HParams, TensorTable]:
+    """The numbers and the tensors of a named shape."""
+    shape = shape_named(name)
+    hparams = hparams_of(name, shape)
+    return hparams, table_of(name, hparams, tensor_shapes(shape), mixture)
 
 
 def plan(hparams: HParams, table: TensorTable, params: ContextParams) -> Plan:
