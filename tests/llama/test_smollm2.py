@@ -40,11 +40,11 @@ def test_it_counts_on_as_llama_cpp_does(model: Model, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["flash", "plain"])
 def test_512_teacher_forced_positions(model: Model, mode: str) -> None:
-    """Where the pin's two best differ by more than 0.5 our best is its best; the rest is as near as its own two modes.
+    """Where the pin's two best differ by more than 0.5 our best is its best; and all is nearer than its other mode.
 
     Rounding activations to 8 bits turns the last bit of a sum into a step, and thirty layers make it grow until two
-    ways to add are as far apart as they can get: so this bound is the pin's own distance between its modes (with
-    ubatches of 512 tokens and of one), and no implementation that is not equal to the bit comes far below it.
+    ways to add are as far apart as they can get, which is as far as the pin's two modes: less is had only by adding in
+    its order. The compiled kernels do so, to the bit where the goldens were recorded (x86 with AVX-512).
     """
     pin = np.load(GOLDENS / "llama_logits.npz")
     tokens = model.vocab.tokenize((GOLDENS / "text.txt").read_text())[:512]
@@ -55,8 +55,9 @@ def test_512_teacher_forced_positions(model: Model, mode: str) -> None:
     clear = best[:, 0] - best[:, 1] > CLEAR
     assert clear.sum() > 250
     assert np.array_equal(logits.argmax(1)[clear], pin[f"{mode}.top_ids"][clear, 0])
-    spread = {pair: x for pair, x in FACTS["nmse_of_columns"].items() if "flash" in pair and "plain" in pair}
-    assert nmse(logits[:, pin["columns"]], pin[f"{mode}.logits"]) <= max(spread.values())
+    other = {"flash": "plain", "plain": "flash"}[mode]
+    between = FACTS["nmse_of_columns"][f"{other}-512 against {mode}-512"]
+    assert nmse(logits[:, pin["columns"]], pin[f"{mode}.logits"]) <= between
 
 
 class Live:

@@ -1,7 +1,6 @@
 """Packed rows into floats: the twins of ggml's `dequantize_row_*`.
 
-Each takes the address of a row, the number of elements, where the floats go, and an address for what else the blocks
-hold: a minimum (Q4_1) or a sum (Q8_1) each. With 0 there, a minimum is added to the floats.
+Each takes the address of a row, the number of elements, and where the floats go.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from vizggml.ggml.kernels.fast.lanes import (
 )
 
 
-def to_float_f32(x: int, n: int, out: int, _: int) -> None:
+def to_float_f32(x: int, n: int, out: int) -> None:
     i = 0
     while i + LANES <= n:
         store_f32(out + 4 * i, load_f32(x + 4 * i))
@@ -42,7 +41,7 @@ def to_float_f32(x: int, n: int, out: int, _: int) -> None:
         i += 1
 
 
-def to_float_f16(x: int, n: int, out: int, _: int) -> None:
+def to_float_f16(x: int, n: int, out: int) -> None:
     i = 0
     while i + LANES <= n:
         store_f32(out + 4 * i, load_f16(x + 2 * i))
@@ -52,7 +51,7 @@ def to_float_f16(x: int, n: int, out: int, _: int) -> None:
         i += 1
 
 
-def to_float_bf16(x: int, n: int, out: int, _: int) -> None:
+def to_float_bf16(x: int, n: int, out: int) -> None:
     i = 0
     while i + LANES <= n:
         store_f32(out + 4 * i, load_bf16(x + 2 * i))
@@ -62,8 +61,8 @@ def to_float_bf16(x: int, n: int, out: int, _: int) -> None:
         i += 1
 
 
-def to_float_q4_0(x: int, n: int, out: int, _: int) -> None:
-    for _i in range(n // 32):
+def to_float_q4_0(x: int, n: int, out: int) -> None:
+    for _ in range(n // 32):
         d = half(x)
         store_f32(out, times(widen(low_signed(x + 2)), d))
         store_f32(out + 64, times(widen(high_signed(x + 2)), d))
@@ -71,20 +70,17 @@ def to_float_q4_0(x: int, n: int, out: int, _: int) -> None:
         out += 128
 
 
-def to_float_q4_1(x: int, n: int, out: int, minimums: int) -> None:
-    for i in range(n // 32):
-        d = half(x)
-        low = np.float32(0) if minimums else half(x + 2)
+def to_float_q4_1(x: int, n: int, out: int) -> None:
+    for _ in range(n // 32):
+        d, low = half(x), half(x + 2)
         store_f32(out, plus(times(widen(low_nibbles(x + 4)), d), low))
         store_f32(out + 64, plus(times(widen(high_nibbles(x + 4)), d), low))
-        if minimums:
-            put_single(minimums + 4 * i, half(x + 2))
         x += 20
         out += 128
 
 
-def to_float_q8_0(x: int, n: int, out: int, _: int) -> None:
-    for _i in range(n // 32):
+def to_float_q8_0(x: int, n: int, out: int) -> None:
+    for _ in range(n // 32):
         d = half(x)
         store_f32(out, times(widen(load_i8(x + 2)), d))
         store_f32(out + 64, times(widen(load_i8(x + 18)), d))
@@ -92,19 +88,17 @@ def to_float_q8_0(x: int, n: int, out: int, _: int) -> None:
         out += 128
 
 
-def to_float_q8_1(x: int, n: int, out: int, sums: int) -> None:
-    for i in range(n // 32):
+def to_float_q8_1(x: int, n: int, out: int) -> None:
+    for _ in range(n // 32):
         d = half(x)
         store_f32(out, times(widen(load_i8(x + 4)), d))
         store_f32(out + 64, times(widen(load_i8(x + 20)), d))
-        if sums:
-            put_single(sums + 4 * i, half(x + 2))
         x += 36
         out += 128
 
 
-def to_float_q6_k(x: int, n: int, out: int, _: int) -> None:
-    for _i in range(n // 256):
+def to_float_q6_k(x: int, n: int, out: int) -> None:
+    for _ in range(n // 256):
         for part in range(16):
             ql, qh, low_shift, high_shift = q6_k_place(x, part)
             scale = half(x + 208) * np.float32(byte(x + 192 + part))
@@ -113,8 +107,8 @@ def to_float_q6_k(x: int, n: int, out: int, _: int) -> None:
         x += 210
 
 
-def to_float_q8_k(x: int, n: int, out: int, _: int) -> None:
-    for _i in range(n // 256):
+def to_float_q8_k(x: int, n: int, out: int) -> None:
+    for _ in range(n // 256):
         for part in range(16):
             store_f32(out, times(widen(load_i8(x + 4 + 16 * part)), single(x)))
             out += 64

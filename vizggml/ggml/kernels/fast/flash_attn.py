@@ -303,7 +303,7 @@ def attend_rows(
             else:
                 if down != 1:
                     scale_f32(vkq, down, dv)
-                call_to_float(decoder, at, dv, spare, 0)
+                call_to_float(decoder, at, dv, spare)
                 mad_f32(vkq, spare, weight, dv)
             S = fma_single(S, down, weight)
         if in_f16:
@@ -333,7 +333,7 @@ def mask_tile(mask: int, nb1: int, slope: np.float32, n: int, width: int, out: i
 def transpose_tile(decoder: int, k: int, nb1: int, width: int, dk: int, row: int, out: int, out_width: int) -> None:
     """Rows of K as columns of `out` in F32, so that cells are neighbours; `row` has room for one."""
     for j in range(width):
-        call_to_float(decoder, k + j * nb1, dk, row, 0)
+        call_to_float(decoder, k + j * nb1, dk, row)
         for d in range(dk):
             put_single(out + 4 * (d * out_width + j), single(row + 4 * d))
 
@@ -404,7 +404,7 @@ def attend_tiles(
                 S[i] = np.float32(S[i] + sum_)
                 M[i] = M_new
             for j in range(width):
-                call_to_float(decoder, v + (first + j) * V[2], dv, v32 + 4 * j * dv, 0)
+                call_to_float(decoder, v + (first + j) * V[2], dv, v32 + 4 * j * dv)
             gemm(vkq, dv, kq, tile_kv, v32, dv, n, width, dv)
         for i in range(n):
             sums = vkq + 4 * i * dv

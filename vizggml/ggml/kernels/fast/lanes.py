@@ -87,13 +87,13 @@ F32, I32, I16 = Vector("f32x16", _f32), Vector("i32x16", _i32), Vector("i16x16",
 F32_8, I32_8 = Vector("f32x8", _f32, 8), Vector("i32x8", _i32, 8)
 UNSIGNED_NIBBLES, SIGNED_NIBBLES, BYTES = range(3)
 """Kinds of codes: 0 to 15, -8 to 7, -128 to 127."""
-_FEATURES: Mapping[str, bool] = get_host_cpu_features()
+FEATURES: Mapping[str, bool] = get_host_cpu_features()
 ADDRESS, INT, FLOAT = types.int64, types.int64, types.float32
 
 # for signatures
 NONE = types.void
 DIMS = types.UniTuple(types.int64, 4)  # type: ignore[no-untyped-call]
-FIVE, SEVEN, TWELVE = (types.UniTuple(types.int64, n) for n in (5, 7, 12))  # type: ignore[no-untyped-call]
+TWO, FIVE, SEVEN, TWELVE = (types.UniTuple(types.int64, n) for n in (2, 5, 7, 12))  # type: ignore[no-untyped-call]
 THREE_FLOATS = types.UniTuple(types.float64, 3)  # type: ignore[no-untyped-call]
 READ = types.Array(types.uint8, 1, "C", readonly=True)
 WRITE = types.Array(types.uint8, 1, "C")
@@ -182,11 +182,11 @@ def _call_at(result: types.Type, arguments: tuple[types.Type, ...], ir_result: i
     return _instruction(result, (ADDRESS, *arguments), build)
 
 
-VEC_DOT, FROM_FLOAT, TO_FLOAT = FLOAT(INT, INT, INT), NONE(INT, INT, INT), NONE(INT, INT, INT, INT)
+VEC_DOT, FROM_FLOAT, TO_FLOAT = FLOAT(INT, INT, INT), NONE(INT, INT, INT), NONE(INT, INT, INT)
 """Signatures of what types bring: see `traits`."""
 call_vec_dot: Callable[[int, int, int, int], np.float32] = _call_at(FLOAT, VEC_DOT.args, _f32)
 call_from_float: Callable[[int, int, int, int], None] = _call_at(NONE, FROM_FLOAT.args, ir.VoidType())
-call_to_float: Callable[[int, int, int, int, int], None] = _call_at(NONE, TO_FLOAT.args, ir.VoidType())
+call_to_float: Callable[[int, int, int, int], None] = _call_at(NONE, TO_FLOAT.args, ir.VoidType())
 """Call the function at the first argument, an address from `address_of`."""
 
 # one number
@@ -252,6 +252,8 @@ high_signed: Callable[[int], Shorts] = _instruction(
 )
 """The 4-bit codes of sixteen bytes; signed, they are -8 to 7."""
 store_f32: Callable[[int, Floats], None] = _instruction(types.void, (ADDRESS, F32), _write)
+store_i32: Callable[[int, Ints], None] = _instruction(types.void, (ADDRESS, I32), _write)
+store_i32_8: Callable[[int, EightInts], None] = _instruction(types.void, (ADDRESS, I32_8), _write)
 store_f16: Callable[[int, Floats], None] = _instruction(
     types.void, (ADDRESS, F32), lambda b, at, x: _write(b, at, b.fptrunc(x, _vector(_f16)))
 )
@@ -303,11 +305,11 @@ def _fours(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
     Two neighbours' products must fit 16 bits.
     """
     n = x.type.count
-    if n == 64 and not _FEATURES.get("avx512bw", False):
+    if n == 64 and not FEATURES.get("avx512bw", False):
         halves = [_fours(b, *(_pick(b, v, range(at, at + 32)) for v in (x, y))) for at in (0, 32)]
         return _pick(b, halves[0], range(16), halves[1])
     shorts, ints = _vector(_i16, n // 2), _vector(_i32, n // 4)
-    if _FEATURES.get("avx2", False):
+    if FEATURES.get("avx2", False):
         by_two, by_four = ("pmaddubs.w.512", "pmaddw.d.512") if n == 64 else ("pmadd.ub.sw", "pmadd.wd")
         family = "llvm.x86.avx512." if n == 64 else "llvm.x86.avx2."
         return _call(b, family + by_four, ints, _call(b, family + by_two, shorts, x, y), _all(_i16, 1, n // 2))
@@ -330,8 +332,8 @@ def _nibbles(b: ir.IRBuilder, at: ir.Value) -> ir.Value:
     return _pick(b, low, range(32), high)
 
 
-def _code_products(kind: int) -> _Build:
-    """Thirty-two codes of `kind` at one address by int8 at another."""
+def code_products(kind: int) -> Callable[[int, int], EightInts]:
+    """Thirty-two codes of `kind` at one address by int8 at another, the products of four neighbours added."""
 
     def build(b: ir.IRBuilder, at: ir.Value, y_at: ir.Value) -> ir.Value:
         y = _read(b, y_at, _vector(_i8, 32))
@@ -340,28 +342,24 @@ def _code_products(kind: int) -> _Build:
         x = b.sub(_nibbles(b, at), _all(_i8, 8, 32)) if kind == SIGNED_NIBBLES else _read(b, at, _vector(_i8, 32))
         return _signed_fours(b, x, y)
 
-    return build
+    return cast("Callable[[int, int], EightInts]", _instruction(I32_8, (ADDRESS, ADDRESS), build))
 
 
-def _pair_products(four: _Build) -> _Build:
+def pair_products_of(kind: int) -> Callable[[int, int], Ints]:
+    """The same of two rows of codes, a byte each, 32 of one before 32 of the other: eight sums of each."""
+
     def build(b: ir.IRBuilder, at: ir.Value, y_at: ir.Value) -> ir.Value:
         y = _pick(b, _read(b, y_at, _vector(_i8, 32)), [*range(32), *range(32)])
-        return four(b, _read(b, at, _vector(_i8, 64)), y)
+        fours = _fours if kind == UNSIGNED_NIBBLES else _signed_fours
+        return fours(b, _read(b, at, _vector(_i8, 64)), y)
 
-    return build
+    return cast("Callable[[int, int], Ints]", _instruction(I32, (ADDRESS, ADDRESS), build))
 
 
-nibble_products: Callable[[int, int], EightInts] = _instruction(
-    I32_8, (ADDRESS, ADDRESS), _code_products(UNSIGNED_NIBBLES)
+nibble_products, signed_nibble_products, byte_products = (
+    code_products(kind) for kind in (UNSIGNED_NIBBLES, SIGNED_NIBBLES, BYTES)
 )
-signed_nibble_products: Callable[[int, int], EightInts] = _instruction(
-    I32_8, (ADDRESS, ADDRESS), _code_products(SIGNED_NIBBLES)
-)
-byte_products: Callable[[int, int], EightInts] = _instruction(I32_8, (ADDRESS, ADDRESS), _code_products(BYTES))
-"""Thirty-two codes by the int8 at the second address, the products of four neighbours added."""
-pair_products: Callable[[int, int], Ints] = _instruction(I32, (ADDRESS, ADDRESS), _pair_products(_fours))
-signed_pair_products: Callable[[int, int], Ints] = _instruction(I32, (ADDRESS, ADDRESS), _pair_products(_signed_fours))
-"""The same of two rows of codes, a byte each, 32 of one before 32 of the other: eight sums of each."""
+pair_products, signed_pair_products = pair_products_of(UNSIGNED_NIBBLES), pair_products_of(BYTES)
 zeros_8: Callable[[], EightFloats] = _instruction(F32_8, (), lambda b: _all(_f32, 0.0, 8))
 fma_8: Callable[[EightInts, np.float32, EightFloats], EightFloats] = _instruction(
     F32_8,
@@ -436,6 +434,15 @@ total: Callable[[Floats], np.float32] = _instruction(FLOAT, (F32,), _total)
 """The upper half added to the lower until one is left, as `_mm512_reduce_add_ps` does."""
 total_8: Callable[[EightFloats], np.float32] = _instruction(FLOAT, (F32_8,), _total)
 """`hsum_float_8`, ggml/src/ggml-cpu/arch/x86/quants.c."""
+
+
+def _add_pair(b: ir.IRBuilder, at: ir.Value, above: ir.Value, x: ir.Value) -> None:
+    for address, lanes in ((at, range(8)), (b.add(at, above), range(8, 16))):
+        _write(b, address, b.fadd(_total(b, _pick(b, x, lanes)), _read(b, address, _f32)))
+
+
+add_pair: Callable[[int, int, Floats], None] = _instruction(types.void, (ADDRESS, INT, F32), _add_pair)
+"""The sum of the first eight to the float at an address, that of the others to the one so many bytes above."""
 total_i32: Callable[[Ints], int] = _instruction(
     INT, (I32,), lambda b, x: b.sext(_call(b, "llvm.vector.reduce.add.v16i32", _i32, x), ir.IntType(64))
 )

@@ -1,4 +1,4 @@
-"""MUL_MAT, compiled. A few columns: dot products of packed rows. Many: rows decoded a tile at a time and multiplied."""
+"""MUL_MAT, compiled. A few columns: dot products of packed rows. Many: tiles of rows, see `tiles`."""
 
 from __future__ import annotations
 
@@ -7,31 +7,29 @@ from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
 from vizggml.ggml import types
+from vizggml.ggml.kernels.fast import tiles
 from vizggml.ggml.kernels.fast.lanes import (
     DIMS,
+    FIVE,
     FLOATS,
     INT,
     NONE,
     READ,
+    TWO,
     WRITE,
     call_from_float,
     call_to_float,
     call_vec_dot,
     compiled,
     put_single,
-    single,
 )
-from vizggml.ggml.kernels.fast.rows import gemm, zero_f32
 from vizggml.ggml.kernels.fast.traits import VEC_DOTS, from_float, to_float, vec_dot
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Memory, Tensor
 from vizggml.ggml.types import Type
 
 TILES_FROM = 6
-"""Columns of a plane from which on decoding the weights is faster than a dot product for each."""
-
-TILE_ROWS, TILE_COLUMNS = 64, 128
-"""Weight rows decoded at a time, and columns they are multiplied with: 480 KB of floats at 576 elements a row."""
+"""Columns of a plane from which on unpacking the weights is faster than a dot product for each."""
 
 ENCODED_BY_EACH = 1 << 16
 """Activations up to which every thread encodes them all: the same bytes, and nobody waits for anybody."""
@@ -129,7 +127,7 @@ def encode_rows(
         if encoder:
             call_from_float(encoder, at, ne[0], target)
         else:
-            call_to_float(decoder, at, ne[0], target, 0)
+            call_to_float(decoder, at, ne[0], target)
 
 
 def _share(params: ComputeParams, dst: Tensor) -> tuple[int, int, int, int]:
@@ -142,28 +140,29 @@ def _share(params: ComputeParams, dst: Tensor) -> tuple[int, int, int, int]:
     return 0, n_rows, min(n_columns, first), min(n_columns, first + each)
 
 
+def _way(params: ComputeParams, src0: Tensor, src1: Tensor) -> int:
+    """How the products are summed, of the ways in `tiles`: as ggml's kernel for so many columns does."""
+    if params.textbook:
+        return tiles.DECODED
+    columns, type = src1.ne[1], src0.type
+    if type.name in ("F32", "F16"):
+        by_sgemm = src1.type.name != type.vec_dot_type or src1.is_contiguous()
+        return tiles.FLOATS if by_sgemm and columns > 1 and src0.ne[0] % 16 == src0.ne[1] % 4 == 0 else tiles.DOTS
+    if columns < TILES_FROM:
+        return tiles.DOTS
+    return tiles.CODES if type.name in tiles.CODE_BLOCKS else tiles.DECODED
+
+
 def _multiply(params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor, x: Operand, dot: int) -> None:
-    """Without a `dot` product, which is the textbook's way, everything is decoded."""
     w, y = Operand.of(src0), Operand.of(dst)
+    way = _way(params, src0, src1)
     decoders = (to_float(w.type.name), to_float(x.type.name))
-    extra = src0.ne[0] // 32 if dot and w.type.name == "Q4_1" else 0
-    tiles = not dot or src1.ne[1] >= TILES_FROM
-    scratch = np.empty(_tile_floats(src0.ne[0] + extra, src1.ne[1]) if tiles else 0, np.float32)
+    block = tiles.CODE_BLOCKS[w.type.name] if way == tiles.CODES else (0, 0, 0, 0, 0)
+    scratch = np.empty(tiles.room_for(way, src0.ne[0], src1.ne[1]), np.float32)
     multiply(
         w.memory, w.offset, w.nb, src0.ne, x.memory, x.offset, x.nb, src1.ne, y.memory, y.offset, y.nb,
-        *_share(params, dst), dot, *decoders, extra, scratch,
+        *_share(params, dst), way, dot, decoders, block, scratch,
     )  # fmt: skip
-
-
-def _tile_floats(depth: int, columns: int) -> int:
-    """Activations, weights, product, and one row."""
-    room: int = tile_width(columns)
-    return depth * room + TILE_ROWS * depth + TILE_ROWS * room + depth
-
-
-@compiled()
-def tile_width(columns: int) -> int:
-    return min(TILE_COLUMNS, (columns + 31) // 32 * 32)
 
 
 @compiled()
@@ -176,64 +175,7 @@ def dot_rows(
             put_single(y + 4 * row + i * y_nb1, call_vec_dot(dot, w + row * w_nb1, x + i * x_nb1, n))
 
 
-@compiled()
-def decode_transposed(
-    decoder: int, x: int, nb1: int, n: int, extra: int, count: int, out: int, width: int, row: int
-) -> None:
-    """`count` rows of n elements and `extra` minimums or sums as columns of `out` (n + extra, width), then zeros.
-
-    `row` has room for one decoded row.
-    """
-    for p in range(n + extra if count < width else 0):
-        zero_f32(out + 4 * (p * width + count), width - count)
-    for i in range(count):
-        call_to_float(decoder, x + i * nb1, n, row, row + 4 * n if extra else 0)
-        for p in range(n + extra):
-            put_single(out + 4 * (p * width + i), single(row + 4 * p))
-
-
-@compiled()
-def multiply_tiles(
-    decoders: tuple[int, int],
-    w: int,
-    w_nb1: int,
-    x: int,
-    x_nb1: int,
-    y: int,
-    y_nb1: int,
-    n: int,
-    extra: int,
-    rows: tuple[int, int],
-    columns: int,
-    scratch: int,
-) -> None:
-    """Tiles of decoded weights by decoded, transposed activations. `extra` minimums and sums are further elements.
-
-    Tiles are computed whole: rows and columns beyond the matrix are zeros (numbers left there could be slow ones).
-    """
-    depth, room = n + extra, tile_width(columns)
-    b, a = scratch, scratch + 4 * depth * room
-    c = a + 4 * TILE_ROWS * depth
-    spare = c + 4 * TILE_ROWS * room
-    for column in range(0, columns, room):
-        count = min(room, columns - column)
-        decode_transposed(decoders[1], x + column * x_nb1, x_nb1, n, extra, count, b, room, spare)
-        for row in range(rows[0], rows[1], TILE_ROWS):
-            height = min(TILE_ROWS, rows[1] - row)
-            for i in range(height):
-                at = a + 4 * i * depth
-                call_to_float(decoders[0], w + (row + i) * w_nb1, n, at, at + 4 * n if extra else 0)
-            whole = (height + 3) // 4 * 4
-            zero_f32(a + 4 * height * depth, (whole - height) * depth)
-            zero_f32(c, TILE_ROWS * room)
-            gemm(c, room, a, depth, b, room, whole, depth, (count + 31) // 32 * 32)
-            for j in range(count):
-                out = y + (column + j) * y_nb1 + 4 * row
-                for i in range(height):
-                    put_single(out + 4 * i, single(c + 4 * (i * room + j)))
-
-
-@compiled(NONE(READ, INT, DIMS, DIMS, READ, INT, DIMS, DIMS, WRITE, INT, DIMS, *[INT] * 8, FLOATS))
+@compiled(NONE(READ, INT, DIMS, DIMS, READ, INT, DIMS, DIMS, WRITE, INT, DIMS, *[INT] * 6, TWO, FIVE, FLOATS))
 def multiply(
     w: Memory,
     w_offset: int,
@@ -250,39 +192,31 @@ def multiply(
     r1: int,
     c0: int,
     c1: int,
+    way: int,
     dot: int,
-    w_decoder: int,
-    x_decoder: int,
-    extra: int,
+    decoders: tuple[int, int],
+    block: tiles.Block,
     scratch: NDArray[np.float32],
 ) -> None:
     """Weight rows r0..r1 by columns c0..c1, columns counted through all planes."""
     r2, r3 = ne1[2] // ne0[2], ne1[3] // ne0[3]
     n = ne0[0]
+    spare = scratch.ctypes.data
     column = c0
     while column < c1:
         plane = column // ne1[1]
         i3, i2 = plane // ne1[2], plane % ne1[2]
         i1 = column - plane * ne1[1]
         count = min(c1, (plane + 1) * ne1[1]) - column
-        weights = w.ctypes.data + w_offset + i2 // r2 * nb0[2] + i3 // r3 * nb0[3]
-        given = x.ctypes.data + x_offset + i2 * nb1[2] + i3 * nb1[3] + i1 * nb1[1]
-        out = y.ctypes.data + y_offset + i2 * nb[2] + i3 * nb[3] + i1 * nb[1]
-        if dot and ne1[1] < TILES_FROM:
-            dot_rows(dot, weights, nb0[1], given, nb1[1], out, nb[1], n, (r0, r1), count)
+        weights = (w.ctypes.data + w_offset + i2 // r2 * nb0[2] + i3 // r3 * nb0[3], nb0[1])
+        given = (x.ctypes.data + x_offset + i2 * nb1[2] + i3 * nb1[3] + i1 * nb1[1], nb1[1])
+        out = (y.ctypes.data + y_offset + i2 * nb[2] + i3 * nb[3] + i1 * nb[1], nb[1])
+        if way == tiles.DOTS:
+            dot_rows(dot, *weights, *given, *out, n, (r0, r1), count)
+        elif way == tiles.CODES:
+            tiles.multiply_codes(block, weights, given, out, n, (r0, r1), count, spare)
+        elif way == tiles.FLOATS:
+            tiles.multiply_floats(decoders, weights, given, out, n, (r0, r1), count, spare)
         else:
-            multiply_tiles(
-                (w_decoder, x_decoder),
-                weights,
-                nb0[1],
-                given,
-                nb1[1],
-                out,
-                nb[1],
-                n,
-                extra,
-                (r0, r1),
-                count,
-                scratch.ctypes.data,
-            )
+            tiles.multiply_decoded(decoders, weights, given, out, n, (r0, r1), count, spare)
         column += count
