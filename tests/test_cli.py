@@ -143,3 +143,43 @@ def test_help_shows_an_example(command: str) -> None:
     assert done.returncode == 0
     assert "Example:" in done.stdout
     assert f"vizggml {command}" in done.stdout
+
+
+def test_plan_answers_the_design(tmp_path: Path) -> None:
+    """The figures of the pinned llama.cpp for SmolLM2, the keys of the answer, and what the peak adds up to."""
+    done = vizggml("plan", "smollm2", "-c", 2048, "-ub", 512, "-fa", "on", "-ctk", "q8_0", "-ctv", "q8_0", "--json")
+    answer = json.loads(done.stdout)
+    assert list(answer) == ["architecture", "nodes", "splits", "buffers", "peak"]
+    assert (answer["architecture"], answer["nodes"], answer["splits"]) == ("llama", 1296, 1)
+    assert answer["buffers"] == {
+        "model": {"CPU_Mapped": 96576768},
+        "kv": [25067520],
+        "output": 49152 * 4,
+        "compute": 104204288,
+    }
+    assert [set(t) for t in answer["peak"]] == [{"name", "offset", "size"}] * len(answer["peak"])
+    assert max(t["offset"] + t["size"] for t in answer["peak"]) == answer["buffers"]["compute"]
+
+
+def test_plan_of_a_shape_into_two_memories(tmp_path: Path) -> None:
+    picture = tmp_path / "plan.svg"
+    shape = ("plan", "--shape", "minimind-64m", "--type", "Q4_K_M", "-c", 4096)
+    answer = json.loads(vizggml(*shape, "--fit", "64M,1G", "--json").stdout)
+    first, second = answer["fit"]["memories"]
+    assert (first["layers"][0], first["layers"][1], second["layers"][1]) == (0, second["layers"][0], 8)
+    assert answer["nodes"] == 286
+    table = vizggml(*shape, "--fit", "64M,1G", "--picture", picture)
+    assert "286 nodes, 1 split" in table.stdout
+    assert f"{answer['buffers']['compute']:,}" in table.stdout
+    assert picture.read_text().startswith("<?xml")
+    assert "does not fit" in failed(vizggml(*shape, "--fit", "1M,1M"))
+
+
+def test_plan_says_in_one_line_what_cannot_be(tmp_path: Path) -> None:
+    assert failed(vizggml("plan", "tiny", "-ctv", "q8_0", "-fa", "off")).endswith("need flash attention, it is off")
+    assert "shape 'gpt' is not one of minimind-64m" in failed(vizggml("plan", "--shape", "gpt"))
+    assert "type 'Q9' is not one of" in failed(vizggml("plan", "--shape", "llama-7b", "--type", "Q9"))
+    assert failed(vizggml("plan", tmp_path / "none.gguf")).count("no such file") == 1
+    assert failed(vizggml("plan", "tiny", "--picture", "x.bmp")).endswith("must end in .svg or .png")
+    for wrong in ((), ("tiny", "--shape", "llama-7b"), ("tiny", "--type", "F16"), ("tiny", "-fa", "maybe")):
+        assert vizggml("plan", *wrong).returncode == 2

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -23,7 +23,6 @@ from vizggml.files import write_whole
 
 if TYPE_CHECKING:
     from vizggml.ggml.cgraph import Graph
-    from vizggml.ggml.graph_file import AllocReport
     from vizggml.llama.context import Context
     from vizggml.llama.model import Model
     from vizggml.timeline.trace import Trace
@@ -39,6 +38,14 @@ app = typer.Typer(
 class OnOff(StrEnum):
     on = "on"
     off = "off"
+
+
+class FlashAttnType(StrEnum):
+    """auto is on wherever the device has it, and the CPU does."""
+
+    on = "on"
+    off = "off"
+    auto = "auto"
 
 
 ModelArg = Annotated[str, typer.Argument(help="a GGUF file, or tiny, or smollm2", metavar="MODEL")]
@@ -193,6 +200,7 @@ def alloc(
     json_: Json = False,
 ) -> None:
     """Place the tensors of a graph as ggml's graph allocator does."""
+    from vizggml.cli_print import print_alloc
     from vizggml.ggml.graph_file import alloc_report
 
     for path in graphs:
@@ -210,6 +218,7 @@ def info(
     json_: Json = False,
 ) -> None:
     """What a GGUF file says of itself; no weight is read."""
+    from vizggml.cli_print import print_info
     from vizggml.ggml.gguf import read_gguf
     from vizggml.llama.models import resolve_model
 
@@ -231,6 +240,70 @@ def info(
         print(json.dumps(facts | ({"tensors": listed} if tensors else {})))
     else:
         print_info(facts, listed if tensors else [])
+
+
+@app.command(
+    epilog=epilog(
+        "vizggml plan smollm2 -c 2048 -ctk q8_0 -ctv q8_0", "vizggml plan --shape llama-70b --type Q4_K_M --fit 24G,24G"
+    )
+)
+def plan(
+    model: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="a GGUF file, or tiny, or smollm2; its header is enough")
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option(help="no file: minimind-64m, llama-7b, llama-70b or qwen3-30b-a3b")
+    ] = None,
+    type_: Annotated[
+        str | None, typer.Option("--type", help="what --shape is quantized to, such as Q4_K_M; F16 if not said")
+    ] = None,
+    ctx_size: Annotated[int, typer.Option("-c", "--ctx-size", min=0, help="tokens; 0: as many as in training")] = 512,
+    batch_size: Annotated[int, typer.Option("-b", "--batch-size", min=1, help="tokens of one decode")] = 2048,
+    ubatch_size: UBatch = 512,
+    flash_attn: Annotated[FlashAttnType, typer.Option("-fa", "--flash-attn")] = FlashAttnType.auto,
+    cache_type_k: Annotated[str, typer.Option("-ctk", "--cache-type-k", help="type of the keys")] = "f16",
+    cache_type_v: Annotated[str, typer.Option("-ctv", "--cache-type-v", help="type of the values")] = "f16",
+    parallel: Annotated[int, typer.Option("-np", "--np", "--parallel", min=1, help="sequences at once")] = 1,
+    kv_unified: Annotated[bool, typer.Option("--kv-unified", help="one cache for all sequences")] = False,
+    fit: Annotated[str | None, typer.Option(help="two memories, such as 15G,12G: which layers go where")] = None,
+    picture: Annotated[Path | None, typer.Option(help="the compute buffer over the graph (.svg or .png)")] = None,
+    json_: Json = False,
+) -> None:
+    """Count what llama.cpp will allocate, to the byte. No weight is read."""
+    from vizggml.cli_print import plan_picture, print_plan
+    from vizggml.llama.cparams import ContextParams
+    from vizggml.llama.fit import fit as fit_into
+    from vizggml.llama.fit import memory_sizes
+    from vizggml.llama.plan import file_model, shape_model
+    from vizggml.llama.plan import plan as plan_model
+
+    if (model is None) == (shape is None):
+        raise typer.BadParameter("either FILE or --shape is needed, not both")
+    if type_ is not None and shape is None:
+        raise typer.BadParameter("--type is for --shape: a file has its types")
+    if picture is not None:
+        check_output(picture, (".svg", ".png"))
+    params = ContextParams(
+        n_ctx=ctx_size,
+        n_batch=batch_size,
+        n_ubatch=ubatch_size,
+        n_seq_max=parallel,
+        flash_attn=flash_attn is not FlashAttnType.off,
+        type_k=cache_type_k,
+        type_v=cache_type_v,
+        kv_unified=kv_unified,
+    )
+    sizes = memory_sizes(fit) if fit is not None else None
+    hparams, tensors = shape_model(shape, type_ or "F16") if shape is not None else file_model(model or "")
+    if picture is not None:
+        found = plan_picture(picture, lambda: plan_model(hparams, tensors, params))
+    else:
+        found = plan_model(hparams, tensors, params)
+    fitted = fit_into(hparams, tensors, params, sizes) if sizes is not None else None
+    if json_:
+        print(json.dumps({**found.answer(), **({"fit": fitted.answer()} if fitted is not None else {})}))
+    else:
+        print_plan(shape or model or "", found, fitted)
 
 
 @app.command(epilog=epilog("vizggml lab", "vizggml lab my-chapters --no-browser"))
@@ -308,42 +381,6 @@ def note(text: str) -> None:
     """Progress, on a terminal's standard error only."""
     if sys.stderr.isatty():
         print("\r\x1b[2K" + text[-100:], end="", file=sys.stderr, flush=True)
-
-
-def print_info(facts: dict[str, Any], listed: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console()
-    table = Table(
-        "key", "value", title=escape(f"{facts['file']}: GGUF version {facts['version']}"), title_justify="left"
-    )
-    for key, value in facts["metadata"].items():
-        table.add_row(escape(key), escape(str(value)))
-    console.print(table)
-    if listed:
-        table = Table("tensor", "type", "ne", "offset", "bytes")
-        for t in listed:
-            shape = " x ".join(map(str, t["ne"]))
-            table.add_row(escape(t["name"]), t["type"], shape, f"{t['offset']:,}", f"{t['bytes']:,}")
-        console.print(table)
-    console.print(f"{facts['n_tensors']} tensors, {facts['bytes']:,} bytes")
-
-
-def print_alloc(path: Path, report: AllocReport) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    chunks = [chunk for buffer in report["buffers"] for chunk in buffer["chunks"]]
-    table = Table("tensor", "chunk", "offset", "size", "reuses", title=escape(f"{path}"), title_justify="left")
-    for name, at in report["tensors"].items():
-        reuses = "" if at["reuses"] is None else str(at["reuses"])
-        table.add_row(escape(name), str(at["chunk"]), f"{at['offset']:,}", f"{at['size']:,}", reuses)
-    console = Console()
-    console.print(table)
-    console.print(f"{report['size']:,} bytes in {len(chunks)} chunk{'s' if len(chunks) != 1 else ''}")
 
 
 def main() -> None:

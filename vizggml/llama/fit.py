@@ -36,6 +36,14 @@ class Share(TypedDict):
     left: int
 
 
+class FitAnswer(TypedDict):
+    """`Fit`, as JSON has it."""
+
+    memories: list[Share]
+    splits: int
+    copies: int
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """`splits` is how many runs of nodes the graph is cut into, `copies` how many tensors cross between them."""
@@ -43,6 +51,10 @@ class Fit:
     shares: list[Share]
     splits: int
     copies: int
+
+    def answer(self) -> FitAnswer:
+        """What `vizggml plan --fit --json` adds."""
+        return FitAnswer(memories=self.shares, splits=self.splits, copies=self.copies)
 
 
 def memory_sizes(text: str) -> tuple[int, int]:

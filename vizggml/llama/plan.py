@@ -28,7 +28,7 @@ from vizggml.llama.hparams import HParams
 from vizggml.llama.loader import TensorTable, Weights, make_weights, mapping_range
 from vizggml.llama.models import resolve_model
 from vizggml.llama.reserve import Reservation
-from vizggml.llama.shapes import hparams_of, shape_named, table_of, tensor_shapes
+from vizggml.llama.shapes import ShapeTable, hparams_of, shape_named, table_of, tensor_shapes
 
 MAPPED, REPACK = "CPU_Mapped", "CPU_REPACK"
 REPACKED = ("Q4_0", "Q4_K", "Q2_K", "IQ4_NL", "MXFP4")
@@ -187,9 +187,14 @@ class Plan:
 
 def plan_file(name: str | Path, params: ContextParams) -> Plan:
     """Plan for a GGUF file (or "tiny", "smollm2"), from its header alone. VizggmlError as from loading it."""
+    return plan(*file_model(name), params)
+
+
+def file_model(name: str | Path) -> tuple[HParams, TensorTable]:
+    """The numbers and the tensors of a file."""
     gguf = read_gguf(resolve_model(name), header_only=True)
     try:
-        return plan(HParams.from_gguf(gguf), gguf, params)
+        return HParams.from_gguf(gguf), ShapeTable(gguf.path, gguf.tensors)
     finally:
         gguf.close()
 

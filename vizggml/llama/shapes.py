@@ -42,7 +42,7 @@ SHAPES: dict[str, Shape] = {
         "qwen3moe", 48, 2048, 32, 4, 6144, 151936, 40960, 128, n_expert=128, n_expert_used=8, n_ff_exp=768
     ),
 }
-"""MiniMind of the 64M series, with 57 million parameters; Llama 2 of 7 and 70 billion; Qwen3 of 30 billion, 3 of them used for a token."""
+"""MiniMind (57 million parameters with this width), Llama 2 of 7 and 70 billion, Qwen3 of 30 billion."""
 
 
 @dataclass(frozen=True, slots=True)
