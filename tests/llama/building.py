@@ -13,7 +13,6 @@ from typing import Any
 from vizggml.events import Event, bus
 from vizggml.ggml.buffer import cpu_buffer_type
 from vizggml.ggml.gguf import read_gguf
-from vizggml.llama.architectures import llama, qwen3
 from vizggml.llama.batch import Batch, Ubatch, split
 from vizggml.llama.cparams import ContextParams, CParams
 from vizggml.llama.graph import GraphBuilder, GraphResult
@@ -21,9 +20,9 @@ from vizggml.llama.graph_input import GraphParams, MemoryContext
 from vizggml.llama.hparams import HParams
 from vizggml.llama.kv_cache import KVCache
 from vizggml.llama.loader import Weights, load_weights
+from vizggml.llama.reserve import ARCHITECTURES
 
 GOLDENS = Path(__file__).parent.parent / "goldens"
-BUILD = {"llama": llama.build, "qwen3": qwen3.build}
 
 
 def golden(name: str) -> Any:
@@ -44,7 +43,7 @@ class Parts:
         res = GraphResult(max(1024, 8 * len(self.weights)))
         mctx = MemoryContext(self.kv, tuple(range(ubatch.n_tokens)), n_kv)
         params = GraphParams(self.hparams.architecture, self.hparams, self.cparams, ubatch, mctx, n_outputs)
-        BUILD[self.hparams.architecture](builder(params, self.weights, res))
+        ARCHITECTURES[self.hparams.architecture](builder(params, self.weights, res))
         res.set_outputs()
         return res
 

@@ -131,26 +131,28 @@ class Peak:
 
 
 class Planned(Reservation):
-    """A reservation that remembers what stood at the peak of the largest of its graphs."""
+    """A reservation that also knows what stands at the peak of the largest of its graphs, `peaks` by backend."""
 
-    largest = -1
+    largest = (-1, 0, 0)
     peaks: Mapping[int, list[Standing]] = MappingProxyType({})
 
-    def graph_reserve(self, n_tokens: int, n_outputs: int) -> None:
+    def sched_reserve(self) -> None:
+        super().sched_reserve()
         with Peak().watch() as peak:
-            super().graph_reserve(n_tokens, n_outputs)
-        total = sum(peak.high.values())
-        if total <= self.largest:
-            return
-        self.largest = total
+            super().graph_reserve(*self.largest[1:])
         gf = self.sched.graph
         assert gf is not None
         names = {t.id: t.name for t in (*gf.leafs, *gf.nodes)}
         names |= {src.id: src.name for t in gf.nodes for src in t.src if src is not None}
         self.peaks = {
-            buffer: [Standing(name=names[t], offset=offset, size=size) for t, offset, size in sorted(found, key=_at)]
-            for buffer, found in peak.standing.items()
+            backend: [Standing(name=names[t], offset=offset, size=size) for t, offset, size in sorted(found, key=_at)]
+            for backend, found in peak.standing.items()
         }
+
+    def graph_reserve(self, n_tokens: int, n_outputs: int) -> None:
+        super().graph_reserve(n_tokens, n_outputs)
+        total = sum(map(sum, self.sched.galloc.chunk_sizes()))
+        self.largest = max(self.largest, (total, n_tokens, n_outputs))
 
 
 def _at(standing: tuple[TensorId, int, int]) -> int:
