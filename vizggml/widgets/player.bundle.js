@@ -1,4 +1,44 @@
-// vizggml player, bundled; sources sha256:74cc47cc416519ca3a1be5c739c5a1a7ec8d79c8ac924eab306c33c04d7cafce
+// vizggml player, bundled; sources sha256:beb2ce8c360a41056a80cb58d462ecb61f78edb78d09293d2c2b280e512d26bf
+// arrange.js
+var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
+var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
+var NARROW_MOST = 204;
+var COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
+function bandsOf(names) {
+  const has = (wanted) => wanted.filter((name) => names.includes(name));
+  const memory = has(["map", "timeline"]);
+  const words = has(["events", "tables"]);
+  if (names.includes("graph")) {
+    if (!memory.length) return [{ left: ["graph"], right: words }];
+    return [{ left: ["graph"], right: memory }, { left: words.slice(0, 1), right: words.slice(1) }];
+  }
+  const rest = has(["map", "events", "tables"]);
+  const [first, ...more] = rest.length === 3 ? ["events", "map", "tables"] : rest;
+  const below = { left: rest.slice(0, 1).length ? [first] : [], right: more };
+  return [{ left: has(["timeline"]), right: [] }, below];
+}
+function arrange(names, wide, least) {
+  const sizes = wide ? WIDE : NARROW;
+  const areas = [];
+  const rows = [];
+  const add = (left, right, row) => {
+    areas.push(`"${left} ${right}"`);
+    rows.push(row);
+  };
+  const share = (name) => `minmax(${Math.max(sizes[name][0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizes[name][1]}fr)`;
+  if (names.includes("tokens")) add("tokens", "tokens", "max-content");
+  if (!wide) {
+    for (const name of names) if (name !== "tokens") add(name, name, share(name));
+  } else {
+    for (const { left, right } of bandsOf(names)) {
+      const sides = [left, right].filter((side) => side.length);
+      if (sides.length === 1) for (const name of sides[0]) add(name, name, share(name));
+      else if (sides.length === 2) for (const name of right) add(left[0], name, share(name));
+    }
+  }
+  return { gridTemplateAreas: areas.join(" "), gridTemplateRows: rows.join(" "), gridTemplateColumns: COLUMNS };
+}
+
 // dom.js
 function el(tag, className = "", attributes = {}, children = []) {
   const made = document.createElement(tag);
@@ -116,9 +156,14 @@ function shorten(text, room) {
   const head = Math.ceil((room - 1) * 0.6);
   return `${text.slice(0, head)}…${text.slice(text.length - (room - 1 - head))}`;
 }
+function cutEnd(text, room) {
+  if (text.length <= room) return text;
+  return room < 5 ? "" : `${text.slice(0, room - 1)}…`;
+}
 
 // list.js
 var TALLEST = 12e6;
+var REST_MS = 150;
 var VirtualList = class {
   /**
    * @param {{label: string, rowHeight: number, makeRow: () => HTMLElement, fillRow: (row: HTMLElement, index: number) => void,
@@ -130,23 +175,28 @@ var VirtualList = class {
     this.fillRow = fillRow;
     this.length = 0;
     this.current = -1;
-    this.scrolled = 0;
-    this.height = 0;
+    this.first = 0;
+    this.seen = 0;
+    this.full = 0;
     this.scale = 1;
-    this.own = false;
-    this.top = -1;
+    this.scrolled = 0;
+    this.rest = 0;
     this.pool = [];
     this.window = el("div", "vg-list-window");
     this.holder = el("div", "vg-list-rows", {}, [this.window]);
     this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label2, tabindex: "0" }, [this.holder]);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
     if (choose) this.holder.addEventListener("click", (event) => this.onClick(event, choose));
-    this.observer = new ResizeObserver((entries) => {
-      this.height = Math.floor(entries[entries.length - 1].contentRect.height);
-      if (this.current >= 0) this.show(this.current);
-      this.render(true);
-    });
+    this.observer = new ResizeObserver((entries) => this.setHeight(entries[entries.length - 1].contentRect.height));
     this.observer.observe(this.element);
+  }
+  /** @param {number} height */
+  setHeight(height) {
+    this.seen = Math.floor(height / this.rowHeight);
+    this.window.style.height = `${this.seen * this.rowHeight}px`;
+    this.spread(true);
+    if (this.current >= 0) this.show(this.current);
+    this.render(true);
   }
   /** @param {MouseEvent} event @param {(index: number) => void} choose */
   onClick(event, choose) {
@@ -158,58 +208,67 @@ var VirtualList = class {
     if (slot && slot.index >= 0) choose(slot.index);
   }
   onScroll() {
-    if (this.own) {
-      this.own = false;
-      return;
-    }
-    this.scrolled = this.element.scrollTop;
+    const top = this.element.scrollTop;
+    if (Math.abs(top - this.scrolled) < 1) return;
+    if (this.rest) this.settle(top - this.scrolled);
+    else this.scrolled = top;
+    this.first = this.clamp(Math.round(this.scrolled * this.scale / this.rowHeight));
     this.render(false);
+  }
+  /** Brings the scroller to the first row, and `by` further. @param {number} by */
+  settle(by) {
+    clearTimeout(this.rest);
+    this.rest = 0;
+    this.element.scrollTop = this.first * this.rowHeight / this.scale + by;
+    this.scrolled = this.element.scrollTop;
+  }
+  /** @param {number} first */
+  clamp(first) {
+    return Math.max(0, Math.min(first, this.length - this.seen));
   }
   /** The list has `length` rows now; all that is in sight is filled again. @param {number} length */
   setLength(length) {
-    this.length = length;
-    const full = length * this.rowHeight;
-    this.scale = full > TALLEST ? full / TALLEST : 1;
-    this.holder.style.height = `${Math.min(full, TALLEST)}px`;
+    if (length !== this.length) {
+      this.length = length;
+      this.spread(false);
+      this.first = this.clamp(this.first);
+    }
     this.render(true);
+  }
+  /** The scroller is as high as all rows, and as what a whole number of rows leaves over. @param {boolean} anew */
+  spread(anew) {
+    const full = Math.min(this.length * this.rowHeight, TALLEST);
+    this.scale = this.length * this.rowHeight / (full || 1) || 1;
+    if (full === this.full && !anew) return;
+    this.full = full;
+    this.holder.style.height = this.length > this.seen ? `${full}px` : `${this.seen * this.rowHeight}px`;
   }
   /** Marks row `index` (-1: none). @param {number} index */
   setCurrent(index) {
     this.current = index;
     this.render(false);
   }
-  /** Scrolls if row `index` is out of sight. Cheap while nothing on the page has changed yet. @param {number} index */
+  /** Moves if row `index` is out of sight. @param {number} index */
   show(index) {
-    const top = index * this.rowHeight / this.scale;
-    const margin = this.rowHeight;
-    if (this.height <= 0 || index < 0) return;
-    if (top >= this.scrolled && top + margin <= this.scrolled + this.height) return;
-    const most = Math.max(0, Math.min(this.length * this.rowHeight, TALLEST) - this.height);
-    const to = Math.round(Math.min(most, Math.max(0, top - this.height * 0.4)));
-    if (to === this.scrolled) return;
-    this.scrolled = to;
-    this.own = true;
-    this.element.scrollTop = to;
+    if (this.seen < 1 || index < 0 || index >= this.first && index < this.first + this.seen) return;
+    this.first = this.clamp(index - Math.floor(this.seen * 0.4));
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.settle(0), REST_MS);
   }
   /** @param {boolean} refill whether rows that stay are filled again */
   render(refill) {
-    const { rowHeight, pool } = this;
-    if (this.height <= 0) return;
-    const wanted = Math.ceil(this.height / rowHeight) + 1;
-    while (pool.length < wanted) this.addSlot();
-    const first = Math.floor(this.scrolled * this.scale / rowHeight);
-    const top = this.scale > 1 ? this.scrolled : first * rowHeight;
-    if (top !== this.top) this.window.style.transform = `translateY(${top}px)`;
-    this.top = top;
-    pool.forEach((slot, k) => {
-      const index = k < wanted && first + k < this.length ? first + k : -1;
+    const { pool, seen, first } = this;
+    while (pool.length < seen) this.addSlot();
+    for (let k = 0; k < pool.length; k++) {
+      const slot = pool[k];
+      const index = k < seen && first + k < this.length ? first + k : -1;
       if (slot.index !== index || refill) this.fillSlot(slot, index);
       const marked = index >= 0 && index === this.current;
-      if (slot.marked === marked) return;
+      if (slot.marked === marked) continue;
       slot.marked = marked;
       slot.element.classList.toggle("vg-now", marked);
       slot.element.setAttribute("aria-selected", String(marked));
-    });
+    }
   }
   addSlot() {
     const element = this.makeRow();
@@ -219,15 +278,24 @@ var VirtualList = class {
     this.pool.push({ element, index: -2, marked: false });
     this.window.append(element);
   }
+  /** Makes every row anew: what a row consists of has changed. */
+  clear() {
+    this.pool = [];
+    this.window.replaceChildren();
+    this.first = 0;
+  }
   /** @param {Slot} slot @param {number} index */
   fillSlot(slot, index) {
-    slot.index = index;
-    if (slot.element.hidden !== index < 0) slot.element.hidden = index < 0;
-    if (index < 0) return;
-    slot.element.setAttribute("aria-posinset", String(index + 1));
-    this.fillRow(slot.element, index);
+    const { element } = slot;
+    if (slot.index !== index) {
+      if (element.hidden !== index < 0) element.hidden = index < 0;
+      if (index >= 0) element.setAttribute("aria-posinset", String(index + 1));
+      slot.index = index;
+    }
+    if (index >= 0) this.fillRow(element, index);
   }
   stop() {
+    clearTimeout(this.rest);
     this.observer.disconnect();
   }
 };
@@ -768,7 +836,8 @@ var EventsPane = class {
       row.children
     );
     setText(number, String(i));
-    dot.className = `vg-dot vg-area-${areaGroup(tracks.kindOf(i).area)}`;
+    const colour = `vg-dot vg-area-${areaGroup(tracks.kindOf(i).area)}`;
+    if (dot.className !== colour) dot.className = colour;
     setText(line, visible(sentence(tracks, i)));
   }
   /** @param {number} step */
@@ -1880,6 +1949,107 @@ var Help = class {
   }
 };
 
+// map_lanes.js
+function readGroups(tracks) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const name of ["chunk", "block"]) {
+    const track = tracks.track(name);
+    const [allocator, chunk, size, offset, owner] = ["allocator", "chunk", "size", "offset", "owner"].map((n) => track.col(n));
+    for (let r = 0; r < track.length; r++) {
+      let group = groups.get(allocator[r]);
+      if (!group) groups.set(allocator[r], group = { allocator: allocator[r], lanes: [], from: track.a[r], to: 0, holds: false });
+      let lane = group.lanes.find((l) => l.chunk === chunk[r]);
+      if (!lane) {
+        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
+        group.lanes.push(lane);
+      }
+      group.from = Math.min(group.from, track.a[r]);
+      if (name === "block" && owner[r] < 0) continue;
+      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
+      if (name === "chunk") continue;
+      group.holds = true;
+      group.to = Math.max(group.to, track.b[r]);
+    }
+  }
+  for (const group of groups.values()) group.lanes.sort((p, q) => p.chunk - q.chunk);
+  return [...groups.values()].sort((p, q) => p.from - q.from || p.allocator - q.allocator);
+}
+function readBuffers(tracks) {
+  const track = tracks.track("buffer");
+  const lanes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length; r++) {
+    const id = track.col("buffer")[r];
+    const usage = track.str("usage", r);
+    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
+    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
+  }
+  const place2 = tracks.track("place");
+  const [buffer, tensor] = [place2.col("buffer"), place2.col("tensor")];
+  const first = /* @__PURE__ */ new Map();
+  for (let r = place2.length - 1; r >= 0; r--) first.set(buffer[r], tensor[r]);
+  for (const lane of lanes.values()) {
+    if (tracks.name(first.get(lane.id) ?? -1).startsWith("cache_")) lane.label = "KV cache";
+    if (lane.usage === "any") lane.usage = "";
+  }
+  return [...lanes.values()].filter((lane) => first.has(lane.id));
+}
+var Lanes = class {
+  /** @param {import("./player.js").Player} player */
+  constructor({ tracks, relations }) {
+    this.relations = relations;
+    this.groups = readGroups(tracks);
+    this.buffers = readBuffers(tracks);
+    const working = this.groups.some((g) => g.holds) ? this.groups.filter((g) => g.holds) : this.groups.slice(0, 1);
+    this.places = [];
+    for (const group of working) {
+      const free = this.places.find((place2) => place2.groups[place2.groups.length - 1].to <= group.from);
+      if (free) free.groups.push(group);
+      else this.places.push({ rows: 0, groups: [group] });
+    }
+    for (const place2 of this.places) place2.rows = Math.max(...place2.groups.map((g) => g.lanes.length));
+    this.rows = this.places.reduce((sum, place2) => sum + place2.rows, 0);
+  }
+  get none() {
+    return !this.groups.length && !this.buffers.length;
+  }
+  /** Whether a line is kept for the allocators that do not work at a step. */
+  get idle() {
+    return this.groups.length > this.places.length;
+  }
+  /** The chunks shown at a step from top to bottom; null for a place with nothing in it. @param {number} step
+   * @returns {(Lane | null)[]} */
+  chunksAt(step) {
+    return this.places.flatMap(({ rows, groups }) => {
+      const group = groups.findLast((g) => g.from <= step) ?? groups[0];
+      return Array.from({ length: rows }, (_, k) => group.lanes[k] ?? null);
+    });
+  }
+  /** What the others do: nothing. @param {(Lane | null)[]} chunks those shown */
+  idleWords(chunks) {
+    const shown = new Set(chunks.map((lane) => lane?.allocator));
+    const others = this.groups.filter((g) => !shown.has(g.allocator)).map((g) => g.allocator);
+    const listed = others.length > 4 ? `${others.slice(0, 4).join(", ")} and ${others.length - 4} more` : others.join(", ");
+    return `${others.length > 1 ? "allocators" : "allocator"} ${listed} ${others.length > 1 ? "hold" : "holds"} nothing now`;
+  }
+  /** The plan that an allocator carries out at a step. @param {number} allocator @param {number} step */
+  planOf(allocator, step) {
+    const { plans } = this.relations;
+    const alone = this.groups.length < 2;
+    return plans.findLast((plan) => plan.begin <= step && (plan.allocator === allocator || alone && plan.allocator < 0)) ?? null;
+  }
+  /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
+  nameOf(lane, step) {
+    const { plans } = this.relations;
+    const plan = this.planOf(lane.allocator, step);
+    const planned = plan ?? plans.find((p) => p.allocator === lane.allocator);
+    const group = this.groups.find((g) => g.allocator === lane.allocator);
+    const many = this.groups.filter((g) => g.holds).length > 1;
+    const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
+    const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
+    return `${whose}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
+  }
+};
+
 // map.js
 var LEFT = 12;
 var RIGHT = 12;
@@ -1889,8 +2059,9 @@ var HEAD = 18;
 var GAP2 = 10;
 var CHUNK_BAR = 40;
 var BUFFER_BAR = 14;
+var QUIET = 22;
 var THINNEST = 2;
-var MOST2 = 230;
+var MOST2 = 212;
 var ENDLESS = 2 ** 50;
 var TAKEN = /* @__PURE__ */ new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
 var GIVEN = /* @__PURE__ */ new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
@@ -1900,13 +2071,15 @@ var MapPane = class {
     this.player = player;
     this.name = "map";
     this.title = "Memory map";
-    this.lanes = readLanes(player.tracks);
-    this.alone = new Set(this.lanes.filter((l) => l.kind === "chunk").map((l) => l.allocator)).size < 2;
+    this.lanes = new Lanes(player);
     this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
-    this.note.hidden = this.lanes.length > 0;
-    this.body = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
-    const high = this.lanes.length ? this.heightOf(CHUNK_BAR) : 0;
+    this.note.hidden = !this.lanes.none;
+    this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
+    this.body = el("div", "vg-stack", {}, [this.scroller]);
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height));
+    this.fitter.observe(this.body);
+    const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
     this.surface.box.style.minHeight = `${high}px`;
     this.tall = Math.min(high || 40, MOST2);
     this.tools = [
@@ -1939,19 +2112,28 @@ var MapPane = class {
     tracks.track("place").each(step, (row) => placed += row + 1);
     return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
   }
-  /** @param {number} chunkBar */
-  heightOf(chunkBar) {
-    return this.lanes.reduce((sum, lane) => sum + HEAD + GAP2 + (lane.kind === "chunk" ? MARK + chunkBar + AXIS : BUFFER_BAR), 4);
+  /** @param {number} bar how high a chunk's bar is */
+  heightOf(bar) {
+    const { rows, idle, buffers } = this.lanes;
+    return rows * (HEAD + GAP2 + MARK + bar + AXIS) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP2 + BUFFER_BAR) + 4;
+  }
+  /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
+  fit(room) {
+    const { rows, buffers } = this.lanes;
+    const each = HEAD + GAP2 + BUFFER_BAR;
+    const high = this.heightOf(CHUNK_BAR);
+    const over = Math.ceil((high - room) / each);
+    const fits = over <= 0 || over > buffers.length || !rows;
+    this.scroller.style.maxHeight = fits ? "none" : `${high - over * each}px`;
   }
   chunkBar() {
-    const chunks = this.lanes.filter((lane) => lane.kind === "chunk").length || 1;
-    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / chunks;
+    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / (this.lanes.rows || 1);
     return CHUNK_BAR + Math.max(0, Math.min(80, spare));
   }
   /** @param {number} step */
   draw(step) {
     const { surface } = this;
-    if (surface.width < 2 || !this.lanes.length) return;
+    if (surface.width < 2 || this.lanes.none) return;
     const shown = this.contents(step);
     if (shown === this.drawn) return;
     this.drawn = shown;
@@ -1962,20 +2144,26 @@ var MapPane = class {
     this.blocks = [];
     const bar = this.chunkBar();
     let y = 2;
-    this.lanes.forEach((lane, k) => {
-      if (lane.kind === "chunk") {
-        this.drawChunk(c, step, lane, k, y, bar);
-        y += HEAD + MARK + bar + AXIS + GAP2;
-      } else {
-        this.drawBuffer(c, step, lane, k, y);
-        y += HEAD + BUFFER_BAR + GAP2;
-      }
-    });
+    const chunks = this.lanes.chunksAt(step);
+    for (const lane of chunks) {
+      if (lane) this.drawChunk(c, step, lane, y, bar);
+      y += HEAD + MARK + bar + AXIS + GAP2;
+    }
+    if (this.lanes.idle) {
+      c.font = `11px ${this.player.fonts.ui}`;
+      c.fillStyle = palette.faint;
+      c.fillText(this.lanes.idleWords(chunks), LEFT, y + QUIET / 2 - 7);
+      y += QUIET;
+    }
+    for (const lane of this.lanes.buffers) {
+      this.drawBuffer(c, step, lane, y);
+      y += HEAD + BUFFER_BAR + GAP2;
+    }
   }
   /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
    * @param {Lane} lane @param {number} step */
   extentOf(lane, step) {
-    const chunk = this.alone && this.player.relations.planAt(step)?.chunks.find((k) => k.chunk === lane.chunk);
+    const chunk = this.lanes.planOf(lane.allocator, step)?.chunks.find((k) => k.chunk === lane.chunk);
     return Math.max(chunk ? chunk.size : lane.extent, 1);
   }
   /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
@@ -1995,8 +2183,8 @@ var MapPane = class {
     c.fillText(right, this.surface.width - RIGHT, y + HEAD / 2);
     c.textAlign = "left";
   }
-  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} k @param {number} y @param {number} bar */
-  drawChunk(c, step, whole2, k, y, bar) {
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} y @param {number} bar */
+  drawChunk(c, step, whole2, y, bar) {
     const { tracks, palette } = this.player;
     const lane = { ...whole2, extent: this.extentOf(whole2, step) };
     const track = tracks.track("block");
@@ -2017,7 +2205,7 @@ var MapPane = class {
       const end = endless ? lane.extent : offset[row] + size[row];
       const x = this.x(offset[row], lane.extent);
       const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
-      const block = { lane: k, x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
+      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
       this.blocks.push(block);
       if (owner[row] >= 0) {
         used += size[row];
@@ -2031,7 +2219,7 @@ var MapPane = class {
     this.drawAction(c, step, lane, top, bar);
     this.drawAxis(c, lane, top + bar);
     c.restore();
-    this.head(c, `${this.alone ? "" : `allocator ${lane.allocator}, `}chunk ${lane.chunk}`, `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`, y);
+    this.head(c, this.lanes.nameOf(lane, step), `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`, y);
   }
   /** @param {Lane} lane @param {number} step */
   chunkSize(lane, step) {
@@ -2069,15 +2257,17 @@ var MapPane = class {
       c.lineWidth = 2;
       c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
     }
-    const room = Math.floor((w - 12) / 6.1);
-    if (room < 3) return;
+    const room = Math.floor((w - 10) / 6.4);
+    const name = cutEnd(visible(tracks.name(owner)), room);
+    if (!name) return;
+    const bytes = formatBytes(size);
     c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
     c.textBaseline = "middle";
     c.font = `10.5px ${fonts.mono}`;
-    const two = h >= 34;
-    c.fillText(shorten(visible(tracks.name(owner)), room), x + 6, y + h / 2 - (two ? 7 : 0));
+    const two = h >= 34 && bytes.length <= room;
+    c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
     c.font = `10.5px ${fonts.ui}`;
-    if (two) c.fillText(shorten(formatBytes(size), room), x + 6, y + h / 2 + 8);
+    if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
   }
   /** The chunk's size so far: what lies beyond is not asked for yet.
    * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
@@ -2160,8 +2350,8 @@ var MapPane = class {
     c.lineTo(x, top + bar + 6);
     c.stroke();
   }
-  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} k @param {number} y */
-  drawBuffer(c, step, lane, k, y) {
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
+  drawBuffer(c, step, lane, y) {
     const { tracks, palette } = this.player;
     const track = tracks.track("place");
     const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
@@ -2178,7 +2368,7 @@ var MapPane = class {
       const x = LEFT + offset[row] / lane.extent * wide;
       const w = Math.max(0.5, size[row] / lane.extent * wide);
       const owner = tensor[row];
-      const block = { lane: k, x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
+      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
       this.blocks.push(block);
       c.fillStyle = palette.families[held % 2 ? 6 : 5];
       c.fillRect(x, top, w, BUFFER_BAR);
@@ -2211,7 +2401,7 @@ var MapPane = class {
   /** About the block that the event of this step speaks of, else about the middle. @param {number} factor */
   zoomBy(factor) {
     const { tracks, step } = this.player;
-    const lane = this.lanes.find((l) => l.kind === "chunk");
+    const lane = this.lanes.chunksAt(step)[0];
     const offset = tracks.field(step, "offset");
     const inChunk = lane && offset !== void 0 && tracks.field(step, "chunk") !== void 0;
     const said = inChunk ? (offset + Math.max(0, tracks.field(step, "size")) / 2) / this.extentOf(lane, step) : -1;
@@ -2248,6 +2438,7 @@ var MapPane = class {
     tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
   }
   stop() {
+    this.fitter.disconnect();
     this.surface.stop();
   }
 };
@@ -2264,37 +2455,6 @@ function lifeOf(player, t, step) {
   const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
   if (heir !== null && heir !== void 0) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
   return pairs;
-}
-function readLanes(tracks) {
-  const lanes = /* @__PURE__ */ new Map();
-  for (const name of ["chunk", "block"]) {
-    const track = tracks.track(name);
-    const [allocator, chunk, size, offset] = ["allocator", "chunk", "size", "offset"].map((n) => track.col(n));
-    for (let r = 0; r < track.length; r++) {
-      const key = `${allocator[r]},${chunk[r]}`;
-      let lane = lanes.get(key);
-      if (!lane) {
-        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
-        lanes.set(key, lane);
-      }
-      if (name === "block" && track.col("owner")[r] < 0) continue;
-      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
-    }
-  }
-  const chunks = [...lanes.values()].sort((p, q) => p.allocator - q.allocator || p.chunk - q.chunk);
-  return [...chunks, ...readBuffers(tracks)];
-}
-function readBuffers(tracks) {
-  const track = tracks.track("buffer");
-  const lanes = /* @__PURE__ */ new Map();
-  for (let r = 0; r < track.length; r++) {
-    const id = track.col("buffer")[r];
-    const usage = track.str("usage", r);
-    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
-    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
-  }
-  const placed = new Set(tracks.track("place").col("buffer"));
-  return [...lanes.values()].filter((lane) => placed.has(lane.id));
 }
 
 // now.js
@@ -2313,8 +2473,7 @@ var Place = class {
     this.name = el("span", "vg-mono");
     this.directory = el("span", "vg-mono vg-soft vg-directory");
     this.file = el("span", "vg-mono vg-soft");
-    this.path = el("span", "vg-path", {}, [this.directory, this.file]);
-    this.element = el("span", "vg-place", {}, [el("span", "vg-soft", { text: word }), this.name, this.path]);
+    this.element = el("div", "vg-place", {}, [el("span", "vg-soft", { text: `${word} ` }), this.name, document.createTextNode(" "), this.directory, this.file]);
   }
   /** @param {string} name @param {string} path */
   show(name, path) {
@@ -2534,7 +2693,14 @@ function readPlans(tracks) {
     const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
     return before = opened > before ? opened : first;
   });
-  return sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
+  const plans = sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
+  plans.forEach((plan, k) => plan.allocator = allocatorOf(tracks, plan.begin, plans[k + 1]?.begin ?? tracks.n, plans[k - 1]?.allocator ?? -1));
+  return plans;
+}
+function allocatorOf(tracks, begin, end, before) {
+  const asked = tracks.kinds.map((kind) => kind.types.allocator !== void 0);
+  const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
+  return at < 0 || at >= end ? before : tracks.field(at, "allocator");
 }
 var FAR_LESS = 0.7;
 function readPlan(tracks, plan, list, begin, end) {
@@ -2561,6 +2727,8 @@ function readPlan(tracks, plan, list, begin, end) {
   const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
   return {
     plan,
+    graph: tracks.field(begin, "graph") ?? -1,
+    allocator: -1,
     begin,
     rows: Int32Array.from(list),
     rowOf,
@@ -2583,7 +2751,7 @@ function chunkSizes(tracks, begin, end) {
 }
 
 // style.css
-var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; max-height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; text-wrap: pretty; contain: layout paint; height: 42px; }\n.vg-where { display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { display: inline-flex; gap: 6px; align-items: baseline; min-width: 0; overflow: hidden; }\n.vg-place > .vg-mono { overflow: hidden; text-overflow: ellipsis; flex: 0 1 auto; }\n.vg-path { flex: none; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); grid-auto-rows: auto; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); grid-column: 1 / -1; contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-graph { min-height: 280px; }\n.vg-pane-timeline { min-height: 240px; }\n.vg-pane-events, .vg-pane-tables { min-height: 240px; grid-column: span 1; }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: absolute; top: 0; left: 0; right: 0; }\n.vg-row { contain: layout style; cursor: pointer; }\n.vg-event { display: grid; grid-template-columns: 7.5ch 7px minmax(0, 1fr); align-items: center; gap: 10px; padding: 0 12px 0 6px; font-size: 12.5px; }\n.vg-event .vg-number { text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { opacity: 0.32; }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n.vg-single .vg-pane { grid-column: 1 / -1; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-narrow .vg-pane-events, .vg-narrow .vg-pane-tables { grid-column: 1 / -1; min-height: 190px; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-panes { grid-template-columns: minmax(0, 1.12fr) minmax(0, 1fr); grid-auto-rows: auto; grid-template-rows: auto auto minmax(220px, 1.5fr) minmax(160px, 1fr); }\n.vg-wide .vg-pane { grid-column: 1 / -1; }\n.vg-wide .vg-pane-tokens { grid-row: 1; }\n.vg-wide .vg-pane-graph { grid-column: 1; grid-row: 2 / span 2; }\n.vg-wide .vg-pane-map { grid-column: 2; grid-row: 2; }\n.vg-wide .vg-pane-timeline { grid-column: 2; grid-row: 3; min-height: 220px; }\n.vg-wide .vg-pane-events { grid-column: 1; grid-row: 4; min-height: 160px; }\n.vg-wide .vg-pane-tables { grid-column: 2; grid-row: 4; min-height: 160px; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { -webkit-line-clamp: 1; line-height: 26px; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button, .vg-tab { transition: background-color 120ms, color 120ms; }\n}\n';
+var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n.vg-pane-timeline .vg-text-button:disabled { visibility: hidden; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
 // plots.js
 var PAD = 10;
@@ -2788,7 +2956,7 @@ var TablesPane = class {
     this.list = new VirtualList({
       label: "Rows",
       rowHeight: ROW2,
-      makeRow: () => el("div", "vg-grid-row", {}, Array.from({ length: 5 }, () => el("span"))),
+      makeRow: () => el("div", "vg-grid-row", {}, this.table.columns.map((c) => el("span", c.right ? "vg-right" : ""))),
       fillRow: (row, index) => this.fillRow(row, index),
       choose: (index) => {
         const t = this.rows[index]?.tensor ?? -1;
@@ -2832,23 +3000,14 @@ var TablesPane = class {
     this.surface.canvas.setAttribute("aria-label", `${table.title}, drawn`);
     this.list.element.setAttribute("aria-label", table.title);
     this.rows = [];
+    this.list.clear();
     this.player.redraw(this);
   }
   /** @param {HTMLElement} element @param {number} index */
   fillRow(element, index) {
     const row = this.rows[index];
     if (!row) return;
-    const { columns } = this.table;
-    for (let k = 0; k < element.children.length; k++) {
-      const cell = (
-        /** @type {HTMLElement} */
-        element.children[k]
-      );
-      cell.hidden = k >= columns.length;
-      if (cell.hidden) continue;
-      setText(cell, row.cells[k]);
-      cell.className = columns[k].right ? "vg-right" : "";
-    }
+    for (let k = 0; k < element.children.length; k++) setText(element.children[k], row.cells[k]);
     element.classList.toggle("vg-marked", row.marked === true);
     element.classList.toggle("vg-bad", row.bad === true);
   }
@@ -3017,7 +3176,7 @@ var TimelinePane = class {
     this.reset = el("button", "vg-button vg-text-button", { type: "button", text: "Whole plan" });
     this.reset.addEventListener("click", () => this.zoomOut());
     this.reset.disabled = true;
-    this.tools = [el("span", "vg-hint", { text: "drag to zoom" }), this.reset];
+    this.tools = [this.reset, el("span", "vg-hint", { text: "drag to zoom" })];
     FAMILIES.forEach((text, k) => {
       if (text === "view") return;
       const mark = el("span", "vg-swatch");
@@ -3616,7 +3775,7 @@ var PANES = ["tokens", "graph", "map", "timeline", "events", "tables"];
 var CANVASES = /* @__PURE__ */ new Set(["graph", "map", "timeline"]);
 var HISTORY = 200;
 var PANE_HEAD = 34;
-var [TINY, WIDE] = [660, 1e3];
+var [TINY, WIDE2] = [660, 1e3];
 var Player = class {
   /** @param {Options} options */
   constructor(options) {
@@ -3647,6 +3806,7 @@ var Player = class {
     this.frame = 0;
     this.drawn = false;
     this.expanded = "";
+    this.grid = el("div", "vg-panes");
     this.frames = /* @__PURE__ */ new Map();
     this.unseen = /* @__PURE__ */ new Set();
     this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { rootMargin: "80px" });
@@ -3669,9 +3829,8 @@ var Player = class {
   build() {
     const { root, options } = this;
     const head = el("header", "vg-head", {}, [this.transport.element, this.now.element]);
-    const grid = el("div", "vg-panes");
-    for (const pane of this.panes) grid.append(this.makeFrame(pane));
-    root.append(head, grid, this.help.element);
+    for (const pane of this.panes) this.grid.append(this.makeFrame(pane));
+    root.append(head, this.grid, this.help.element);
     this.setWidth(root.clientWidth);
     this.sizer.observe(root);
     root.dataset.vgPanes = this.panes.map((p) => p.name).join(" ");
@@ -3686,9 +3845,11 @@ var Player = class {
   /** One column or two. Classes, not container queries: those would make every change of style wait for a layout.
    * @param {number} width */
   setWidth(width) {
-    this.root.classList.toggle("vg-wide", width >= WIDE);
-    this.root.classList.toggle("vg-narrow", width < WIDE);
+    this.root.classList.toggle("vg-wide", width >= WIDE2);
+    this.root.classList.toggle("vg-narrow", width < WIDE2);
     this.root.classList.toggle("vg-tiny", width < TINY);
+    const least = Object.fromEntries(this.panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
+    Object.assign(this.grid.style, arrange(this.panes.map((pane) => pane.name), width >= WIDE2, least));
   }
   /** @param {Pane} pane */
   makeFrame(pane) {
@@ -3698,7 +3859,7 @@ var Player = class {
       el("header", "vg-pane-head", {}, [el("h2", "vg-title", { text: pane.title }), el("div", "vg-tools", {}, [...pane.tools, expand])]),
       pane.body
     ]);
-    if (pane.tall) frame.style.minHeight = `${pane.tall + PANE_HEAD}px`;
+    frame.style.gridArea = pane.name;
     this.frames.set(pane, frame);
     this.watcher.observe(frame);
     return frame;

@@ -144,3 +144,10 @@ export function shorten(text, room) {
   const head = Math.ceil((room - 1) * 0.6);
   return `${text.slice(0, head)}…${text.slice(text.length - (room - 1 - head))}`;
 }
+
+/** The beginning of a text that is too long; nothing where too little of it would be left. @param {string} text
+ * @param {number} room characters */
+export function cutEnd(text, room) {
+  if (text.length <= room) return text;
+  return room < 5 ? "" : `${text.slice(0, room - 1)}…`;
+}

@@ -82,7 +82,8 @@ export class EventsPane {
     const i = this.eventAt(index);
     const [number, dot, line] = /** @type {any} */ (row.children);
     setText(number, String(i));
-    dot.className = `vg-dot vg-area-${areaGroup(tracks.kindOf(i).area)}`;
+    const colour = `vg-dot vg-area-${areaGroup(tracks.kindOf(i).area)}`;
+    if (dot.className !== colour) dot.className = colour;
     setText(line, visible(sentence(tracks, i)));
   }
 

@@ -1,8 +1,9 @@
-// A long list of which only the rows in sight exist: a pool of elements over a native scroller.
+// A long list of which only the rows in sight exist: a pool of elements, always on whole rows, over a native scroller.
 
 import { el } from "./dom.js";
 
 const TALLEST = 12e6;
+const REST_MS = 150;
 
 /** @typedef {{element: HTMLElement, index: number, marked: boolean}} Slot */
 
@@ -17,26 +18,33 @@ export class VirtualList {
     this.fillRow = fillRow;
     this.length = 0;
     this.current = -1;
-    this.scrolled = 0;
-    this.height = 0;
+    /** The first row in sight, and how many are. */
+    this.first = 0;
+    this.seen = 0;
+    this.full = 0;
     this.scale = 1;
-    /** Whether the next scroll event is of our own making: reading the scroller then would cost a layout. */
-    this.own = false;
-    this.top = -1;
+    /** Where the scroller stands, and the timer that brings it to `first`: a jump moves no scroller before it rests. */
+    this.scrolled = 0;
+    this.rest = 0;
     /** @type {Slot[]} */
     this.pool = [];
-    /** The rows in sight, one under the other: moved as one, so that a jump changes one transform. */
+    /** The rows in sight, one under the other; it sticks to the top, so that scrolling changes words and moves nothing. */
     this.window = el("div", "vg-list-window");
     this.holder = el("div", "vg-list-rows", {}, [this.window]);
     this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label, tabindex: "0" }, [this.holder]);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
     if (choose) this.holder.addEventListener("click", (event) => this.onClick(event, choose));
-    this.observer = new ResizeObserver((entries) => {
-      this.height = Math.floor(entries[entries.length - 1].contentRect.height);
-      if (this.current >= 0) this.show(this.current);
-      this.render(true);
-    });
+    this.observer = new ResizeObserver((entries) => this.setHeight(entries[entries.length - 1].contentRect.height));
     this.observer.observe(this.element);
+  }
+
+  /** @param {number} height */
+  setHeight(height) {
+    this.seen = Math.floor(height / this.rowHeight);
+    this.window.style.height = `${this.seen * this.rowHeight}px`;
+    this.spread(true);
+    if (this.current >= 0) this.show(this.current);
+    this.render(true);
   }
 
   /** @param {MouseEvent} event @param {(index: number) => void} choose */
@@ -47,21 +55,44 @@ export class VirtualList {
   }
 
   onScroll() {
-    if (this.own) {
-      this.own = false;
-      return;
-    }
-    this.scrolled = this.element.scrollTop;
+    const top = this.element.scrollTop;
+    if (Math.abs(top - this.scrolled) < 1) return;
+    if (this.rest) this.settle(top - this.scrolled);
+    else this.scrolled = top;
+    this.first = this.clamp(Math.round((this.scrolled * this.scale) / this.rowHeight));
     this.render(false);
+  }
+
+  /** Brings the scroller to the first row, and `by` further. @param {number} by */
+  settle(by) {
+    clearTimeout(this.rest);
+    this.rest = 0;
+    this.element.scrollTop = (this.first * this.rowHeight) / this.scale + by;
+    this.scrolled = this.element.scrollTop;
+  }
+
+  /** @param {number} first */
+  clamp(first) {
+    return Math.max(0, Math.min(first, this.length - this.seen));
   }
 
   /** The list has `length` rows now; all that is in sight is filled again. @param {number} length */
   setLength(length) {
-    this.length = length;
-    const full = length * this.rowHeight;
-    this.scale = full > TALLEST ? full / TALLEST : 1;
-    this.holder.style.height = `${Math.min(full, TALLEST)}px`;
+    if (length !== this.length) {
+      this.length = length;
+      this.spread(false);
+      this.first = this.clamp(this.first);
+    }
     this.render(true);
+  }
+
+  /** The scroller is as high as all rows, and as what a whole number of rows leaves over. @param {boolean} anew */
+  spread(anew) {
+    const full = Math.min(this.length * this.rowHeight, TALLEST);
+    this.scale = (this.length * this.rowHeight) / (full || 1) || 1;
+    if (full === this.full && !anew) return;
+    this.full = full;
+    this.holder.style.height = this.length > this.seen ? `${full}px` : `${this.seen * this.rowHeight}px`;
   }
 
   /** Marks row `index` (-1: none). @param {number} index */
@@ -70,39 +101,28 @@ export class VirtualList {
     this.render(false);
   }
 
-  /** Scrolls if row `index` is out of sight. Cheap while nothing on the page has changed yet. @param {number} index */
+  /** Moves if row `index` is out of sight. @param {number} index */
   show(index) {
-    const top = (index * this.rowHeight) / this.scale;
-    const margin = this.rowHeight;
-    if (this.height <= 0 || index < 0) return;
-    if (top >= this.scrolled && top + margin <= this.scrolled + this.height) return;
-    const most = Math.max(0, Math.min(this.length * this.rowHeight, TALLEST) - this.height);
-    const to = Math.round(Math.min(most, Math.max(0, top - this.height * 0.4)));
-    if (to === this.scrolled) return;
-    this.scrolled = to;
-    this.own = true;
-    this.element.scrollTop = to;
+    if (this.seen < 1 || index < 0 || (index >= this.first && index < this.first + this.seen)) return;
+    this.first = this.clamp(index - Math.floor(this.seen * 0.4));
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.settle(0), REST_MS);
   }
 
   /** @param {boolean} refill whether rows that stay are filled again */
   render(refill) {
-    const { rowHeight, pool } = this;
-    if (this.height <= 0) return;
-    const wanted = Math.ceil(this.height / rowHeight) + 1;
-    while (pool.length < wanted) this.addSlot();
-    const first = Math.floor((this.scrolled * this.scale) / rowHeight);
-    const top = this.scale > 1 ? this.scrolled : first * rowHeight;
-    if (top !== this.top) this.window.style.transform = `translateY(${top}px)`;
-    this.top = top;
-    pool.forEach((slot, k) => {
-      const index = k < wanted && first + k < this.length ? first + k : -1;
+    const { pool, seen, first } = this;
+    while (pool.length < seen) this.addSlot();
+    for (let k = 0; k < pool.length; k++) {
+      const slot = pool[k];
+      const index = k < seen && first + k < this.length ? first + k : -1;
       if (slot.index !== index || refill) this.fillSlot(slot, index);
       const marked = index >= 0 && index === this.current;
-      if (slot.marked === marked) return;
+      if (slot.marked === marked) continue;
       slot.marked = marked;
       slot.element.classList.toggle("vg-now", marked);
       slot.element.setAttribute("aria-selected", String(marked));
-    });
+    }
   }
 
   addSlot() {
@@ -114,16 +134,26 @@ export class VirtualList {
     this.window.append(element);
   }
 
+  /** Makes every row anew: what a row consists of has changed. */
+  clear() {
+    this.pool = [];
+    this.window.replaceChildren();
+    this.first = 0;
+  }
+
   /** @param {Slot} slot @param {number} index */
   fillSlot(slot, index) {
-    slot.index = index;
-    if (slot.element.hidden !== index < 0) slot.element.hidden = index < 0;
-    if (index < 0) return;
-    slot.element.setAttribute("aria-posinset", String(index + 1));
-    this.fillRow(slot.element, index);
+    const { element } = slot;
+    if (slot.index !== index) {
+      if (element.hidden !== index < 0) element.hidden = index < 0;
+      if (index >= 0) element.setAttribute("aria-posinset", String(index + 1));
+      slot.index = index;
+    }
+    if (index >= 0) this.fillRow(element, index);
   }
 
   stop() {
+    clearTimeout(this.rest);
     this.observer.disconnect();
   }
 }

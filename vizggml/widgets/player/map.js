@@ -1,12 +1,13 @@
 // The memory map: every chunk as a bar to scale at this step, and what the allocator does with it just now.
 
-import { Surface, el, iconButton, shorten } from "./dom.js";
+import { Surface, cutEnd, el, iconButton } from "./dom.js";
+import { Lanes } from "./map_lanes.js";
 import { formatBytes, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
 
 /** @typedef {import("./player.js").Player} Player */
-/** @typedef {{kind: "chunk" | "buffer", id: number, allocator: number, chunk: number, extent: number, label: string, usage: string}} Lane */
-/** @typedef {{lane: number, x: number, w: number, y: number, h: number, owner: number, offset: number, size: number, endless: boolean}} Block */
+/** @typedef {import("./map_lanes.js").Lane} Lane */
+/** @typedef {{x: number, w: number, y: number, h: number, owner: number, offset: number, size: number, endless: boolean}} Block */
 
 const LEFT = 12;
 const RIGHT = 12;
@@ -16,9 +17,10 @@ const HEAD = 18;
 const GAP = 10;
 const CHUNK_BAR = 40;
 const BUFFER_BAR = 14;
+const QUIET = 22;
 const THINNEST = 2;
 /** Taller than this, the lanes scroll. */
-const MOST = 230;
+const MOST = 212;
 const ENDLESS = 2 ** 50;
 const TAKEN = new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
 const GIVEN = new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
@@ -29,14 +31,15 @@ export class MapPane {
     this.player = player;
     this.name = "map";
     this.title = "Memory map";
-    this.lanes = readLanes(player.tracks);
-    /** Whether there is but one allocator. */
-    this.alone = new Set(this.lanes.filter((l) => l.kind === "chunk").map((l) => l.allocator)).size < 2;
+    this.lanes = new Lanes(player);
     this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
-    this.note.hidden = this.lanes.length > 0;
-    this.body = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
-    const high = this.lanes.length ? this.heightOf(CHUNK_BAR) : 0;
+    this.note.hidden = !this.lanes.none;
+    this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
+    this.body = el("div", "vg-stack", {}, [this.scroller]);
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height));
+    this.fitter.observe(this.body);
+    const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
     this.surface.box.style.minHeight = `${high}px`;
     this.tall = Math.min(high || 40, MOST);
     this.tools = [
@@ -74,21 +77,31 @@ export class MapPane {
     return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
   }
 
-  /** @param {number} chunkBar */
-  heightOf(chunkBar) {
-    return this.lanes.reduce((sum, lane) => sum + HEAD + GAP + (lane.kind === "chunk" ? MARK + chunkBar + AXIS : BUFFER_BAR), 4);
+  /** @param {number} bar how high a chunk's bar is */
+  heightOf(bar) {
+    const { rows, idle, buffers } = this.lanes;
+    return rows * (HEAD + GAP + MARK + bar + AXIS) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP + BUFFER_BAR) + 4;
+  }
+
+  /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
+  fit(room) {
+    const { rows, buffers } = this.lanes;
+    const each = HEAD + GAP + BUFFER_BAR;
+    const high = this.heightOf(CHUNK_BAR);
+    const over = Math.ceil((high - room) / each);
+    const fits = over <= 0 || over > buffers.length || !rows;
+    this.scroller.style.maxHeight = fits ? "none" : `${high - over * each}px`;
   }
 
   chunkBar() {
-    const chunks = this.lanes.filter((lane) => lane.kind === "chunk").length || 1;
-    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / chunks;
+    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / (this.lanes.rows || 1);
     return CHUNK_BAR + Math.max(0, Math.min(80, spare));
   }
 
   /** @param {number} step */
   draw(step) {
     const { surface } = this;
-    if (surface.width < 2 || !this.lanes.length) return;
+    if (surface.width < 2 || this.lanes.none) return;
     const shown = this.contents(step);
     if (shown === this.drawn) return;
     this.drawn = shown;
@@ -99,21 +112,27 @@ export class MapPane {
     this.blocks = [];
     const bar = this.chunkBar();
     let y = 2;
-    this.lanes.forEach((lane, k) => {
-      if (lane.kind === "chunk") {
-        this.drawChunk(c, step, lane, k, y, bar);
-        y += HEAD + MARK + bar + AXIS + GAP;
-      } else {
-        this.drawBuffer(c, step, lane, k, y);
-        y += HEAD + BUFFER_BAR + GAP;
-      }
-    });
+    const chunks = this.lanes.chunksAt(step);
+    for (const lane of chunks) {
+      if (lane) this.drawChunk(c, step, lane, y, bar);
+      y += HEAD + MARK + bar + AXIS + GAP;
+    }
+    if (this.lanes.idle) {
+      c.font = `11px ${this.player.fonts.ui}`;
+      c.fillStyle = palette.faint;
+      c.fillText(this.lanes.idleWords(chunks), LEFT, y + QUIET / 2 - 7);
+      y += QUIET;
+    }
+    for (const lane of this.lanes.buffers) {
+      this.drawBuffer(c, step, lane, y);
+      y += HEAD + BUFFER_BAR + GAP;
+    }
   }
 
   /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
    * @param {Lane} lane @param {number} step */
   extentOf(lane, step) {
-    const chunk = this.alone && this.player.relations.planAt(step)?.chunks.find((k) => k.chunk === lane.chunk);
+    const chunk = this.lanes.planOf(lane.allocator, step)?.chunks.find((k) => k.chunk === lane.chunk);
     return Math.max(chunk ? chunk.size : lane.extent, 1);
   }
 
@@ -136,8 +155,8 @@ export class MapPane {
     c.textAlign = "left";
   }
 
-  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} k @param {number} y @param {number} bar */
-  drawChunk(c, step, whole, k, y, bar) {
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} y @param {number} bar */
+  drawChunk(c, step, whole, y, bar) {
     const { tracks, palette } = this.player;
     const lane = { ...whole, extent: this.extentOf(whole, step) };
     const track = tracks.track("block");
@@ -159,7 +178,7 @@ export class MapPane {
       const end = endless ? lane.extent : offset[row] + size[row];
       const x = this.x(offset[row], lane.extent);
       const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
-      const block = { lane: k, x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
+      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
       this.blocks.push(block);
       if (owner[row] >= 0) {
         used += size[row];
@@ -173,7 +192,7 @@ export class MapPane {
     this.drawAction(c, step, lane, top, bar);
     this.drawAxis(c, lane, top + bar);
     c.restore();
-    this.head(c, `${this.alone ? "" : `allocator ${lane.allocator}, `}chunk ${lane.chunk}`, `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`, y);
+    this.head(c, this.lanes.nameOf(lane, step), `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`, y);
   }
 
   /** @param {Lane} lane @param {number} step */
@@ -214,15 +233,17 @@ export class MapPane {
       c.lineWidth = 2;
       c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
     }
-    const room = Math.floor((w - 12) / 6.1);
-    if (room < 3) return;
+    const room = Math.floor((w - 10) / 6.4);
+    const name = cutEnd(visible(tracks.name(owner)), room);
+    if (!name) return;
+    const bytes = formatBytes(size);
     c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
     c.textBaseline = "middle";
     c.font = `10.5px ${fonts.mono}`;
-    const two = h >= 34;
-    c.fillText(shorten(visible(tracks.name(owner)), room), x + 6, y + h / 2 - (two ? 7 : 0));
+    const two = h >= 34 && bytes.length <= room;
+    c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
     c.font = `10.5px ${fonts.ui}`;
-    if (two) c.fillText(shorten(formatBytes(size), room), x + 6, y + h / 2 + 8);
+    if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
   }
 
   /** The chunk's size so far: what lies beyond is not asked for yet.
@@ -312,8 +333,8 @@ export class MapPane {
     c.stroke();
   }
 
-  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} k @param {number} y */
-  drawBuffer(c, step, lane, k, y) {
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
+  drawBuffer(c, step, lane, y) {
     const { tracks, palette } = this.player;
     const track = tracks.track("place");
     const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
@@ -331,7 +352,7 @@ export class MapPane {
       const x = LEFT + (offset[row] / lane.extent) * wide;
       const w = Math.max(0.5, (size[row] / lane.extent) * wide);
       const owner = tensor[row];
-      const block = { lane: k, x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
+      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
       this.blocks.push(block);
       c.fillStyle = palette.families[held % 2 ? 6 : 5];
       c.fillRect(x, top, w, BUFFER_BAR);
@@ -366,7 +387,7 @@ export class MapPane {
   /** About the block that the event of this step speaks of, else about the middle. @param {number} factor */
   zoomBy(factor) {
     const { tracks, step } = this.player;
-    const lane = this.lanes.find((l) => l.kind === "chunk");
+    const lane = this.lanes.chunksAt(step)[0];
     const offset = tracks.field(step, "offset");
     const inChunk = lane && offset !== undefined && tracks.field(step, "chunk") !== undefined;
     const said = inChunk ? (offset + Math.max(0, tracks.field(step, "size")) / 2) / this.extentOf(lane, step) : -1;
@@ -404,6 +425,7 @@ export class MapPane {
   }
 
   stop() {
+    this.fitter.disconnect();
     this.surface.stop();
   }
 }
@@ -424,42 +446,4 @@ export function lifeOf(player, t, step) {
   const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
   if (heir !== null && heir !== undefined) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
   return pairs;
-}
-
-/** Every chunk and buffer of the trace with the most that it ever holds, so that no bar moves from step to step.
- * @param {import("./tracks.js").Tracks} tracks @returns {Lane[]} */
-function readLanes(tracks) {
-  /** @type {Map<string, Lane>} */
-  const lanes = new Map();
-  for (const name of ["chunk", "block"]) {
-    const track = tracks.track(name);
-    const [allocator, chunk, size, offset] = ["allocator", "chunk", "size", "offset"].map((n) => track.col(n));
-    for (let r = 0; r < track.length; r++) {
-      const key = `${allocator[r]},${chunk[r]}`;
-      let lane = lanes.get(key);
-      if (!lane) {
-        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
-        lanes.set(key, lane);
-      }
-      if (name === "block" && track.col("owner")[r] < 0) continue;
-      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
-    }
-  }
-  const chunks = [...lanes.values()].sort((p, q) => p.allocator - q.allocator || p.chunk - q.chunk);
-  return [...chunks, ...readBuffers(tracks)];
-}
-
-/** @param {import("./tracks.js").Tracks} tracks @returns {Lane[]} */
-function readBuffers(tracks) {
-  const track = tracks.track("buffer");
-  /** @type {Map<number, Lane>} */
-  const lanes = new Map();
-  for (let r = 0; r < track.length; r++) {
-    const id = track.col("buffer")[r];
-    const usage = track.str("usage", r);
-    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
-    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
-  }
-  const placed = new Set(tracks.track("place").col("buffer"));
-  return [...lanes.values()].filter((lane) => placed.has(lane.id));
 }

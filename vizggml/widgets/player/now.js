@@ -20,15 +20,14 @@ function splitOurs(text) {
   return at < 0 ? [text, ""] : [text.slice(at + 2), text.slice(0, at)];
 }
 
-/** A function and the file it is in; the directories give way first where room is short. */
+/** A function and the file it is in, the end left out where room is short. */
 class Place {
   /** @param {string} word */
   constructor(word) {
     this.name = el("span", "vg-mono");
     this.directory = el("span", "vg-mono vg-soft vg-directory");
     this.file = el("span", "vg-mono vg-soft");
-    this.path = el("span", "vg-path", {}, [this.directory, this.file]);
-    this.element = el("span", "vg-place", {}, [el("span", "vg-soft", { text: word }), this.name, this.path]);
+    this.element = el("div", "vg-place", {}, [el("span", "vg-soft", { text: `${word} ` }), this.name, document.createTextNode(" "), this.directory, this.file]);
   }
 
   /** @param {string} name @param {string} path */

@@ -1,5 +1,6 @@
 // The player: linked panes over one trace. `create` is the whole of its interface.
 
+import { arrange } from "./arrange.js";
 import { el, iconButton, setIcon } from "./dom.js";
 import { EventsPane } from "./events.js";
 import { GraphPane } from "./graph.js";
@@ -65,6 +66,7 @@ export class Player {
     this.frame = 0;
     this.drawn = false;
     this.expanded = "";
+    this.grid = el("div", "vg-panes");
     /** @type {Map<Pane, HTMLElement>} */
     this.frames = new Map();
     /** @type {Set<Pane>} */
@@ -91,9 +93,8 @@ export class Player {
   build() {
     const { root, options } = this;
     const head = el("header", "vg-head", {}, [this.transport.element, this.now.element]);
-    const grid = el("div", "vg-panes");
-    for (const pane of this.panes) grid.append(this.makeFrame(pane));
-    root.append(head, grid, this.help.element);
+    for (const pane of this.panes) this.grid.append(this.makeFrame(pane));
+    root.append(head, this.grid, this.help.element);
     this.setWidth(root.clientWidth);
     this.sizer.observe(root);
     root.dataset.vgPanes = this.panes.map((p) => p.name).join(" ");
@@ -111,6 +112,8 @@ export class Player {
     this.root.classList.toggle("vg-wide", width >= WIDE);
     this.root.classList.toggle("vg-narrow", width < WIDE);
     this.root.classList.toggle("vg-tiny", width < TINY);
+    const least = Object.fromEntries(this.panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
+    Object.assign(this.grid.style, arrange(this.panes.map((pane) => pane.name), width >= WIDE, least));
   }
 
   /** @param {Pane} pane */
@@ -121,7 +124,7 @@ export class Player {
       el("header", "vg-pane-head", {}, [el("h2", "vg-title", { text: pane.title }), el("div", "vg-tools", {}, [...pane.tools, expand])]),
       pane.body,
     ]);
-    if (pane.tall) frame.style.minHeight = `${pane.tall + PANE_HEAD}px`;
+    frame.style.gridArea = pane.name;
     this.frames.set(pane, frame);
     this.watcher.observe(frame);
     return frame;

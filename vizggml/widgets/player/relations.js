@@ -153,7 +153,7 @@ function neighbours({ ptr, list }, t) {
 /**
  * @typedef {{chunk: number, base: number, size: number, whole: number}} PlannedChunk `size` is what the drawing covers: the
  *   chunk, or what the plan reaches where that is far less; `base` where the chunk begins in the drawing
- * @typedef {{plan: number, begin: number, rows: Int32Array, rowOf: Map<number, number>, positions: number,
+ * @typedef {{plan: number, graph: number, allocator: number, begin: number, rows: Int32Array, rowOf: Map<number, number>, positions: number,
  *   chunks: PlannedChunk[], size: number, whole: number, peakPosition: number, atPeak: number[]}} Plan
  */
 
@@ -176,7 +176,17 @@ function readPlans(tracks) {
     const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
     return (before = opened > before ? opened : first);
   });
-  return sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
+  const plans = sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
+  plans.forEach((plan, k) => (plan.allocator = allocatorOf(tracks, plan.begin, plans[k + 1]?.begin ?? tracks.n, plans[k - 1]?.allocator ?? -1)));
+  return plans;
+}
+
+/** The allocator that is asked first between two events; `before` where none is. @param {Tracks} tracks @param {number} begin
+ * @param {number} end @param {number} before */
+function allocatorOf(tracks, begin, end, before) {
+  const asked = tracks.kinds.map((kind) => kind.types.allocator !== undefined);
+  const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
+  return at < 0 || at >= end ? before : tracks.field(at, "allocator");
 }
 
 const FAR_LESS = 0.7;
@@ -210,6 +220,8 @@ function readPlan(tracks, plan, list, begin, end) {
   const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
   return {
     plan,
+    graph: tracks.field(begin, "graph") ?? -1,
+    allocator: -1,
     begin,
     rows: Int32Array.from(list),
     rowOf,

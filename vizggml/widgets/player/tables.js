@@ -106,7 +106,7 @@ export class TablesPane {
     this.list = new VirtualList({
       label: "Rows",
       rowHeight: ROW,
-      makeRow: () => el("div", "vg-grid-row", {}, Array.from({ length: 5 }, () => el("span"))),
+      makeRow: () => el("div", "vg-grid-row", {}, this.table.columns.map((c) => el("span", c.right ? "vg-right" : ""))),
       fillRow: (row, index) => this.fillRow(row, index),
       choose: (index) => {
         const t = this.rows[index]?.tensor ?? -1;
@@ -152,6 +152,7 @@ export class TablesPane {
     this.surface.canvas.setAttribute("aria-label", `${table.title}, drawn`);
     this.list.element.setAttribute("aria-label", table.title);
     this.rows = [];
+    this.list.clear();
     this.player.redraw(this);
   }
 
@@ -159,14 +160,7 @@ export class TablesPane {
   fillRow(element, index) {
     const row = this.rows[index];
     if (!row) return;
-    const { columns } = this.table;
-    for (let k = 0; k < element.children.length; k++) {
-      const cell = /** @type {HTMLElement} */ (element.children[k]);
-      cell.hidden = k >= columns.length;
-      if (cell.hidden) continue;
-      setText(cell, row.cells[k]);
-      cell.className = columns[k].right ? "vg-right" : "";
-    }
+    for (let k = 0; k < element.children.length; k++) setText(element.children[k], row.cells[k]);
     element.classList.toggle("vg-marked", row.marked === true);
     element.classList.toggle("vg-bad", row.bad === true);
   }

@@ -43,7 +43,7 @@ export class TimelinePane {
     this.reset = el("button", "vg-button vg-text-button", { type: "button", text: "Whole plan" });
     this.reset.addEventListener("click", () => this.zoomOut());
     this.reset.disabled = true;
-    this.tools = [el("span", "vg-hint", { text: "drag to zoom" }), this.reset];
+    this.tools = [this.reset, el("span", "vg-hint", { text: "drag to zoom" })];
     FAMILIES.forEach((text, k) => {
       if (text === "view") return;
       const mark = el("span", "vg-swatch");

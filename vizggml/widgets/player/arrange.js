@@ -1,0 +1,56 @@
+// Where the panes stand: in one column or two, so that those that are shown fill the player.
+
+/** The height of each pane at least, and its share of what is left over. @type {Record<string, [number, number]>} */
+const WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
+/** @type {Record<string, [number, number]>} */
+const NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
+/** More than this none gets by need alone where all stand in one column. */
+const NARROW_MOST = 204;
+const COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
+
+/** @typedef {{left: string[], right: string[]}} Band panes one under the other, beside each other; one side may be empty */
+
+/** @param {string[]} names @returns {Band[]} */
+function bandsOf(names) {
+  const has = (/** @type {string[]} */ wanted) => wanted.filter((name) => names.includes(name));
+  const memory = has(["map", "timeline"]);
+  const words = has(["events", "tables"]);
+  if (names.includes("graph")) {
+    if (!memory.length) return [{ left: ["graph"], right: words }];
+    return [{ left: ["graph"], right: memory }, { left: words.slice(0, 1), right: words.slice(1) }];
+  }
+  const rest = has(["map", "events", "tables"]);
+  const [first, ...more] = rest.length === 3 ? ["events", "map", "tables"] : rest;
+  const below = { left: rest.slice(0, 1).length ? [first] : [], right: more };
+  return [{ left: has(["timeline"]), right: [] }, below];
+}
+
+/**
+ * The grid of the panes, as CSS.
+ * @param {string[]} names the panes shown
+ * @param {boolean} wide whether there is room for two columns
+ * @param {Record<string, number>} least pixels that a pane needs, where it needs more than most
+ */
+export function arrange(names, wide, least) {
+  const sizes = wide ? WIDE : NARROW;
+  /** @type {string[]} */
+  const areas = [];
+  /** @type {string[]} */
+  const rows = [];
+  const add = (/** @type {string} */ left, /** @type {string} */ right, /** @type {string} */ row) => {
+    areas.push(`"${left} ${right}"`);
+    rows.push(row);
+  };
+  const share = (/** @type {string} */ name) => `minmax(${Math.max(sizes[name][0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizes[name][1]}fr)`;
+  if (names.includes("tokens")) add("tokens", "tokens", "max-content");
+  if (!wide) {
+    for (const name of names) if (name !== "tokens") add(name, name, share(name));
+  } else {
+    for (const { left, right } of bandsOf(names)) {
+      const sides = [left, right].filter((side) => side.length);
+      if (sides.length === 1) for (const name of sides[0]) add(name, name, share(name));
+      else if (sides.length === 2) for (const name of right) add(left[0], name, share(name));
+    }
+  }
+  return { gridTemplateAreas: areas.join(" "), gridTemplateRows: rows.join(" "), gridTemplateColumns: COLUMNS };
+}
