@@ -332,8 +332,8 @@ def test_a_generation_stops_when_something_else_uses_its_context(small_model: Mo
 
 
 def test_an_unknown_parameter_is_refused(small_model: Model) -> None:
-    with pytest.raises(VizggmlError, match="context has no parameter n_gpu_layers; it has n_ctx"):
-        small_model.context(n_gpu_layers=3)
+    with pytest.raises(VizggmlError, match="context has no parameter n_layers; it has n_ctx"):
+        small_model.context(n_layers=3)
 
 
 def test_the_textbook_way_differs_only_by_rounding(small_model: Model) -> None:

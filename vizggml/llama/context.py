@@ -28,9 +28,10 @@ from vizggml.events import (
     bus,
 )
 from vizggml.ggml import ops
-from vizggml.ggml.buffer import Buffer, cpu_buffer_type
+from vizggml.ggml.buffer import SIZE_MAX, Buffer, cpu_buffer_type
 from vizggml.ggml.cgraph import Graph
 from vizggml.ggml.context import Context as ArenaContext
+from vizggml.ggml.device import DeviceBackend
 from vizggml.ggml.quants import FROM_FLOAT
 from vizggml.ggml.sched import CPUBackend
 from vizggml.ggml.tensor import Tensor
@@ -43,6 +44,7 @@ from vizggml.llama.graph_input import GraphParams, InputKShift, MemoryContext, c
 from vizggml.llama.hparams import HParams
 from vizggml.llama.kv_cache import Slot, mul_mat_hadamard
 from vizggml.llama.loader import Weights
+from vizggml.llama.offload import first_layer, offload
 from vizggml.llama.reserve import Reservation
 from vizggml.llama.sampling import DEFAULT_SEED, SamplerChain, default_chain
 from vizggml.llama.vocab import Vocab
@@ -90,7 +92,18 @@ class Context(Reservation):
             )
         cp = _computable(CParams.resolve(params, hparams))
         self.backend = CPUBackend(cp.n_threads, textbook=cp.textbook, fast=cp.fast)
-        super().__init__(hparams, weights, cp, [self.backend], cpu_buffer_type())
+        self.device: DeviceBackend | None = None
+        backends: list[CPUBackend] = [self.backend]
+        of_layer = backends * hparams.n_layer
+        if cp.n_gpu_layers:
+            capacity = cp.device_memory or SIZE_MAX
+            self.device = DeviceBackend("DEV0", cp.n_threads, capacity=capacity, textbook=cp.textbook, fast=cp.fast)
+            first = first_layer(hparams.n_layer, cp.n_gpu_layers)
+            weights = offload(weights, first, self.device.buft, self.device.name)
+            backends.insert(0, self.device)
+            of_layer[first:] = [self.device] * len(of_layer[first:])
+        super().__init__(hparams, weights, cp, backends, [backend.buft for backend in of_layer])
+        self.layer_backends = [*of_layer] if self.device is not None else []
         self.buf_output: Buffer | None = None
         self.n_outputs = 0
         self.output_reserve(cp.n_seq_max)
@@ -134,7 +147,7 @@ class Context(Reservation):
 
     @property
     def compute_buffer_size(self) -> int:
-        """Bytes of the compute buffer. `ggml_backend_sched_get_buffer_size`, ggml/src/ggml-backend.cpp."""
+        """Bytes of the CPU's compute buffer. `ggml_backend_sched_get_buffer_size`, ggml/src/ggml-backend.cpp."""
         return self.sched.get_buffer_size(self.backend)
 
     # Graphs.
@@ -197,7 +210,9 @@ class Context(Reservation):
 
     def graph_compute(self, res: GraphResult) -> None:
         """`llama_context::graph_compute`, src/llama-context.cpp."""
-        self.backend.before_node, self.backend.after_node = self.before_node, self.after_node
+        for backend in (self.backend, self.device):
+            if backend is not None:
+                backend.before_node, backend.after_node = self.before_node, self.after_node
         self.sched.graph_compute(res.gf)
 
     @contextmanager

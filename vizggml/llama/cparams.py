@@ -20,6 +20,8 @@ LIMITS = {
     "n_ubatch": (0, N_CTX_MAX),
     "n_seq_max": (1, LLAMA_MAX_SEQ),
     "n_threads": (1, GGML_MAX_N_THREADS),
+    "n_gpu_layers": (-1, 2**31 - 1),
+    "device_memory": (0, 2**63 - 1),
 }
 """The least and the most that a parameter may be."""
 
@@ -35,6 +37,8 @@ class ContextParams:
     is shared out among them.
     `textbook` multiplies in F32 with weights decoded to F32, instead of quantizing activations as ggml does. `fast`
     uses the compiled kernels: None means if they are installed.
+    The last `n_gpu_layers` layers are computed on a device with memory of its own, of `device_memory` bytes (0: without
+    end). The output counts as one more layer; -1 means all.
     """
 
     n_ctx: int = 512
@@ -50,6 +54,8 @@ class ContextParams:
     rope_freq_scale: float = 0.0
     textbook: bool = False
     fast: bool | None = None
+    n_gpu_layers: int = 0
+    device_memory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,8 @@ class CParams:
     causal_attn: bool
     textbook: bool
     fast: bool | None
+    n_gpu_layers: int = 0
+    device_memory: int = 0
     embeddings: bool = False
 
     @classmethod
@@ -97,6 +105,8 @@ class CParams:
         ext_factor, attn_factor = _yarn(hparams, freq_scale)
         n_stream = 1 if params.kv_unified else params.n_seq_max
         n_ctx_seq = pad(pad(n_ctx, N_CTX_PAD) // n_stream, N_CTX_PAD)
+        if n_ctx_seq * n_stream > N_CTX_MAX:
+            raise VizggmlError(f"n_ctx {n_ctx_seq * n_stream}: the limit is {N_CTX_MAX}")
         _check_cache(params, hparams)
         return cls(
             n_ctx=n_ctx_seq * n_stream,
@@ -120,6 +130,8 @@ class CParams:
             causal_attn=hparams.causal_attn,
             textbook=params.textbook,
             fast=params.fast,
+            n_gpu_layers=params.n_gpu_layers,
+            device_memory=params.device_memory,
         )
 
 

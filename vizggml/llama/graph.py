@@ -20,6 +20,7 @@ from vizggml.llama.batch import Ubatch
 from vizggml.llama.graph_input import GraphInput, GraphParams, InputAttnKV, InputEmbd, InputOutIds, InputPos
 from vizggml.llama.kv_cache import mul_mat_hadamard
 from vizggml.llama.loader import Weights
+from vizggml.llama.offload import Named
 
 
 class GraphResult:
@@ -76,8 +77,9 @@ class GraphResult:
 class GraphBuilder:
     """`llm_graph_context`, src/llama-graph.h: builds into `res`. An architecture is a function that drives one."""
 
-    def __init__(self, params: GraphParams, weights: Weights, res: GraphResult) -> None:
+    def __init__(self, params: GraphParams, weights: Weights, res: GraphResult, named: Named | None = None) -> None:
         self.params = params
+        self.named = named
         self.hparams = params.hparams
         self.cparams = params.cparams
         self.ubatch = params.ubatch
@@ -91,6 +93,8 @@ class GraphBuilder:
     def cb(self, cur: Tensor, name: str, il: int = -1) -> None:
         """Name a tensor after what it is, and its layer. `llm_graph_context::cb`, src/llama-graph.cpp."""
         cur.set_name(f"{name}-{il}" if il >= 0 else name)
+        if self.named is not None:
+            self.named(cur, name, il)
 
     def weight(self, name: str, il: int = -1, kind: str = "weight") -> Tensor | None:
         """`blk.<il>.<name>.weight`, None if the model has none."""

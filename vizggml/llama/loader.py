@@ -9,7 +9,7 @@ weights stay as the file has them, as in llama.cpp with `use_extra_bufts` off.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -28,12 +28,14 @@ class Weights:
     """The model's tensors by their names in the file, in the order they were made, and the buffers they lie in.
 
     `output` is the tensor that makes logits: `output.weight`, or the token embedding where the file has none.
+    `file_offsets` says where in the file each begins, if it has been placed.
     """
 
     context: Context
     tensors: dict[str, Tensor]
     output: Tensor
     buffers: list[Buffer]
+    file_offsets: dict[str, int] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]
@@ -148,6 +150,7 @@ def load_all_data(gguf: GGUF, weights: Weights) -> list[Buffer]:
     for info in infos:
         tensor, file_offset = weights[info.name], gguf.data_offset + info.offset
         buffer.tensor_alloc(tensor, info.offset - first)
+        weights.file_offsets[info.name] = file_offset
         if bus.on:
             bus.emit(
                 WeightsPlaced(tensor.id, buffer.id, info.offset - first, info.nbytes, file_offset, buffer.buft.name)

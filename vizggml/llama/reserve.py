@@ -17,6 +17,7 @@ from vizggml.llama.graph_input import GraphParams, MemoryContext
 from vizggml.llama.hparams import HParams
 from vizggml.llama.kv_cache import KVCache
 from vizggml.llama.loader import Weights
+from vizggml.llama.offload import Named, first_layer, keep_norms
 
 ARCHITECTURES: dict[str, Callable[[GraphBuilder], None]] = {
     "llama": llama.build,
@@ -46,6 +47,7 @@ class Reservation:
         self.max_nodes = max(1024, 8 * len(weights))
         self.sched = BackendSched(backends, self.max_nodes)
         self.gf_res_reserve = GraphResult(self.max_nodes)
+        self.layer_backends: list[Backend] = []
 
     def output_size(self, n_outputs: int) -> int:
         """Bytes of the logits of `n_outputs` tokens, of one a sequence at least. `llama_context::output_reserve`."""
@@ -69,7 +71,7 @@ class Reservation:
         n_seq_tokens = -(-n_tokens // n_seqs)
         self.sched.reset()
         ubatch = reserve(n_seq_tokens, n_seqs, n_outputs)
-        mctx = MemoryContext(self.memory, (0,), len(self.memory.cells))
+        mctx = MemoryContext(self.memory, (0,), self.memory.n_cells)
         res = self.gf_res_reserve
         res.reset()
         self.build_graph(res, self.graph_params(ubatch, mctx, n_outputs))
@@ -79,7 +81,14 @@ class Reservation:
         """`llama_context::graph_params`, src/llama-context.cpp."""
         return GraphParams(self.hparams.architecture, self.hparams, self.cparams, ubatch, mctx, n_outputs)
 
+    def named(self, ubatch: Ubatch) -> Named | None:
+        """What is to be done with each tensor that is named. `llama_context::graph_get_cb`, src/llama-context.cpp."""
+        if not self.layer_backends:
+            return None
+        full = first_layer(self.hparams.n_layer, self.cparams.n_gpu_layers) == 0
+        return keep_norms(self.sched, self.layer_backends, ubatch.n_tokens, full)
+
     def build_graph(self, res: GraphResult, params: GraphParams) -> None:
         """`llama_model::build_graph`, src/llama-model.cpp."""
-        ARCHITECTURES[params.arch](GraphBuilder(params, self.weights, res))
+        ARCHITECTURES[params.arch](GraphBuilder(params, self.weights, res, self.named(params.ubatch)))
         res.set_outputs()
