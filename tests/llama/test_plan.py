@@ -12,6 +12,7 @@ from tests.llama.building import golden
 from tests.llama.made import Shape, write
 from vizggml.errors import VizggmlError
 from vizggml.ggml.gguf import read_gguf
+from vizggml.llama import kv_cache
 from vizggml.llama.cparams import ContextParams
 from vizggml.llama.plan import plan_file
 
@@ -76,3 +77,17 @@ def test_what_cannot_be_planned_is_refused_in_one_line(minimind: Path) -> None:
     ):
         with pytest.raises(VizggmlError, match=f"^{message}$"):
             plan_file(minimind, params)
+
+
+def test_a_plan_of_many_cells_makes_none(minimind: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred million tokens are counted as two thousand are, and nothing of their size is made."""
+    monkeypatch.setattr(kv_cache, "KVCells", lambda *sizes: pytest.fail("the cells were made"))
+    few, many = (plan_file(minimind, ContextParams(n_ctx=n)) for n in (2048, 2048 * 100_000))
+    assert many.kv == [few.kv[0] * 100_000]
+    assert many.model == few.model
+
+
+def test_more_tokens_than_a_position_counts_are_refused(tmp_path: Path) -> None:
+    hostile = write(tmp_path / "m.gguf", Shape(context_length=2**31 - 1))
+    with pytest.raises(VizggmlError, match=r"^n_ctx 2147483648: the limit is 2147483392$"):
+        plan_file(hostile, ContextParams(n_ctx=0))

@@ -84,7 +84,8 @@ class KVCache:
         self.n_seq_max = cparams.n_seq_max
         self.n_stream = 1 if cparams.kv_unified else cparams.n_seq_max
         self.head = 0
-        n_layer, n_cells = hparams.n_layer, cparams.n_ctx_seq
+        self.n_cells = n_cells = cparams.n_ctx_seq
+        n_layer = hparams.n_layer
         of_layer = [bufts] * n_layer if isinstance(bufts, BufferType) else list(bufts)
         self.ctxs = {
             buft: Context(2 * (1 + self.n_stream) * n_layer * TENSOR_OVERHEAD, no_alloc=True)
@@ -102,12 +103,16 @@ class KVCache:
                 for t in (self.k[il], self.v[il]):
                     ops.view_2d(ctx, t, t.ne[0], n_cells, t.nb[1], s * t.nb[2])
         self.buffers = [b for buft, ctx in self.ctxs.items() for b in alloc_ctx_tensors_from_buft(ctx, buft)]
-        self.cells = KVCells(n_cells, cparams.n_seq_max)
         self.attn_rot_k = TYPES[cparams.type_k].is_quantized and hparams.n_embd_head_k % ROTATED == 0
         self.attn_rot_v = TYPES[cparams.type_v].is_quantized and hparams.n_embd_head_v % ROTATED == 0
         bus.standing.add(self)
         if bus.on:
             bus.emit(self._created())
+
+    @functools.cached_property
+    def cells(self) -> KVCells:
+        """What the cells hold: made when it is first asked for, so that a plan of a million cells makes none."""
+        return KVCells(self.n_cells, self.n_seq_max)
 
     def _new(self, ctx: Context, type: str, n_embd: int, n_cells: int, name: str) -> Tensor:
         return ctx.new_tensor(type, (n_embd, n_cells, self.n_stream), name)
@@ -116,7 +121,7 @@ class KVCache:
         return CacheCreated(
             self.id,
             len(self.k),
-            len(self.cells),
+            self.n_cells,
             self.k[0].type.name,
             self.v[0].type.name,
             tuple(t.id for t in self.k),
@@ -245,7 +250,7 @@ class KVCache:
 
         Nothing is changed. None if there are too few.
         """
-        n_tokens, n_cells = ubatch.n_tokens, len(self.cells)
+        n_tokens, n_cells = ubatch.n_tokens, self.n_cells
         head = self.head if self.head <= self.cells.used + 2 * n_tokens else 0
         empty = np.flatnonzero(self.cells.pos < 0)
         if len(empty) < n_tokens:
@@ -298,7 +303,7 @@ class KVCache:
         return self._n_kv(self.cells.used_max_p1)
 
     def _n_kv(self, used: int) -> int:
-        return min(len(self.cells), max(N_KV_PAD, pad(used, N_KV_PAD)))
+        return min(self.n_cells, max(N_KV_PAD, pad(used, N_KV_PAD)))
 
     # What a graph needs of the cache.
 
@@ -317,7 +322,7 @@ class KVCache:
             self.n_stream,
             k.type.row_size(hp.n_embd_head_k),
             k.type.row_size(k.ne[0]),
-            k.type.row_size(k.ne[0] * len(self.cells)),
+            k.type.row_size(k.ne[0] * self.n_cells),
             0,
         )
 
@@ -326,7 +331,7 @@ class KVCache:
 
         When `v_trans`, (n_kv, n_head_kv, n_embd_head, n_stream). `llama_kv_cache::get_v`, src/llama-kv-cache.cpp.
         """
-        v, hp, n_cells = self.v[il], self.hparams, len(self.cells)
+        v, hp, n_cells = self.v[il], self.hparams, self.n_cells
         n_head, n_embd, row_size = hp.n_head_kv[il], hp.n_embd_head_v, v.type.row_size
         if not self.v_trans:
             nb = row_size(n_embd), row_size(v.ne[0]), row_size(v.ne[0] * n_cells)
@@ -390,7 +395,7 @@ class KVCache:
     def set_input_v_idxs(self, dst: Tensor, slot: Slot) -> None:
         """`llama_kv_cache::set_input_v_idxs`, src/llama-kv-cache.cpp."""
         if self.v_trans:
-            element = np.arange(self.v[0].ne[0], dtype=np.int64) * len(self.cells)
+            element = np.arange(self.v[0].ne[0], dtype=np.int64) * self.n_cells
             dst.set(np.add.outer(np.asarray(slot, np.int64), element))
         else:
             dst.set(slot)
