@@ -209,7 +209,7 @@ def rope_rows(
 ) -> None:  # fmt: skip
     """Rows first..last rotated. The cosines and sines of a position are kept in `cache` while its rows last.
 
-    Which product is rounded by itself is how ggml's compiler lays out `rotate_pairs`.
+    Which product is rounded by itself is up to the compiler of `rotate_pairs`: as in a build by GCC.
     """
     angles = cache.ctypes.data + cache_offset
     cached = -1
@@ -241,7 +241,7 @@ def rope_rows(
             c, s = single(angles + 8 * i), single(angles + 8 * i + 4)
             x0, x1 = single(given + at), single(given + at + apart)
             put_single(out + at, fma_single(x0, c, -(x1 * s)))
-            put_single(out + at + apart, fma_single(x1, c, x0 * s) if neox else fma_single(x0, s, x1 * c))
+            put_single(out + at + apart, fma_single(x0, s, x1 * c))
 
 
 def forward_rope(params: ComputeParams, dst: Tensor) -> None:
