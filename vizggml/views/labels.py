@@ -76,6 +76,7 @@ def size_ticks(end: float, n: int = 5) -> list[int]:
     return list(range(0, int(end) + 1, in_bytes))
 
 
+@lru_cache(maxsize=65536)
 def layerless(name: str, layer: int) -> str:
     """`name` with its layer's number, or the one that ggml gave an unnamed tensor (`node_52`), left open.
 

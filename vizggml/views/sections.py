@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from vizggml.views import labels
 from vizggml.views.tables import GraphTable
@@ -160,7 +161,11 @@ def box_label(graph: GraphTable, tensor: int) -> tuple[str, str]:
 
 def box_width(graph: GraphTable, tensor: int, layer: int) -> int:
     """Room for the label, in steps of 8 pixels, with the numbers left open, so that all layers are equally wide."""
-    name, note = box_label(graph, tensor)
+    return _width(*box_label(graph, tensor), layer)
+
+
+@lru_cache(maxsize=65536)
+def _width(name: str, note: str, layer: int) -> int:
     name = labels.layerless(name, layer)
     width = max(labels.text_width(name, labels.NAME_SIZE), labels.text_width(note, labels.NOTE_SIZE)) + 18
     return max(72, -(-int(width) // 8) * 8)
