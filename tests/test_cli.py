@@ -53,6 +53,17 @@ def test_alloc_answers_ggmls_offsets(relu: Path) -> None:
     assert [report["tensors"][str(i)]["reuses"] for i in range(6)] == [None, None, None, None, 3, 4]
 
 
+def test_alloc_says_what_no_allocator_does_without(relu: Path) -> None:
+    """By hand: W, x, b and the first result live at node 0, 32 bytes each with their padding; six tensors in all."""
+    report = json.loads(vizggml("alloc", relu, "--json").stdout)
+    assert report["live"] == {"bound": 128, "no_reuse": 192, "peak_node": 3}
+    told = "lower bound 128 bytes, no reuse 192 bytes: the lower bound is reached"
+    assert vizggml("alloc", relu).stdout.splitlines()[-1] == told
+    # without its padding the same is 24 + 12 + 8 + 8 bytes
+    report = json.loads(vizggml("alloc", relu, "--alignment", "1", "--json").stdout)
+    assert report["live"] == {"bound": 52, "no_reuse": 68, "peak_node": 3}
+
+
 def test_alloc_of_several_files_answers_a_line_each(relu: Path) -> None:
     lines = vizggml("alloc", relu, relu, "--json").stdout.splitlines()
     assert len(lines) == 2

@@ -200,15 +200,20 @@ def alloc(
     json_: Json = False,
 ) -> None:
     """Place the tensors of a graph as ggml's graph allocator does."""
-    from vizggml.cli_print import print_alloc
-    from vizggml.ggml.graph_file import alloc_report
+    from vizggml.cli_print import live_line, print_alloc
+    from vizggml.ggml.buffer import BufferType
+    from vizggml.ggml.graph_file import load_graph, report_of
+    from vizggml.ggml.liveness import graph_liveness, live_report, places_reported
 
     for path in graphs:
-        report = alloc_report(path, alignment=alignment, max_chunk=max_chunk, in_place=in_place)
+        file = load_graph(path)
+        report = report_of(file, alignment=alignment, max_chunk=max_chunk, in_place=in_place)
+        live = graph_liveness(file.graph, BufferType("CPU", alignment), in_place=in_place)
         if json_:
-            print(json.dumps(report))
+            print(json.dumps({**report, "live": live_report(live, file.tensors)}))
         else:
             print_alloc(path, report)
+            print(live_line(live, live.reached(places_reported(report, file.tensors))))
 
 
 @app.command(epilog=epilog("vizggml info smollm2", "vizggml info model.gguf --tensors --json"))

@@ -12,6 +12,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from vizggml.ggml.graph_file import AllocReport
+    from vizggml.ggml.liveness import Liveness, Reached
     from vizggml.llama.fit import Fit
     from vizggml.llama.plan import Plan
 
@@ -44,6 +45,14 @@ def print_alloc(path: Path, report: AllocReport) -> None:
     console = Console()
     console.print(table)
     console.print(f"{report['size']:,} bytes in {len(chunks)} chunk{'s' if len(chunks) != 1 else ''}")
+
+
+def live_line(live: Liveness, reached: Reached) -> str:
+    """What the graph cannot do without, what it would be if nothing shared a place, and what is between, in a line."""
+    above = (
+        f"{reached.above_bound:,} more than the lower bound" if reached.above_bound else "the lower bound is reached"
+    )
+    return f"lower bound {live.bound:,} bytes, no reuse {live.no_reuse:,} bytes: {above}"
 
 
 def print_plan(name: str, found: Plan, fitted: Fit | None) -> None:

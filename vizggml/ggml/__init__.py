@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vizggml.ggml.gallocr import *  # noqa: F403
     from vizggml.ggml.gguf import *  # noqa: F403
     from vizggml.ggml.graph_file import *  # noqa: F403
+    from vizggml.ggml.liveness import *  # noqa: F403
     from vizggml.ggml.ops import *  # noqa: F403
     from vizggml.ggml.sched import *  # noqa: F403
     from vizggml.ggml.tallocr import *  # noqa: F403
@@ -35,6 +36,7 @@ _HOMES = {
     "gallocr": "GraphAllocator",
     "gguf": "GGUF read_gguf write_gguf",
     "graph_file": "alloc_report read_graph write_graph",
+    "liveness": "Liveness graph_liveness places_planned places_reported",
     "sched": "BackendSched CPUBackend",
     "tallocr": "DynTallocr",
     "tensor": "Address Tensor",

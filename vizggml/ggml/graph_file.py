@@ -25,6 +25,7 @@ from vizggml.ggml.buffer import BufferType
 from vizggml.ggml.cgraph import Graph, graph_overhead_custom
 from vizggml.ggml.context import INT64_MAX, TENSOR_OVERHEAD, Context
 from vizggml.ggml.gallocr import GraphAllocator
+from vizggml.ggml.liveness import is_external
 from vizggml.ggml.op_record import record_op, set_strides
 from vizggml.ggml.op_shapes import broken_rule
 from vizggml.ggml.tensor import Address, Tensor
@@ -340,21 +341,13 @@ def graph_json(graph: Graph) -> dict[str, Any]:
                 "view_src": dense([found[id].view_src])[0],
                 "view_offs": found[id].view_offs,
                 "flags": [name for name, flag in FLAGS.items() if found[id].flags & flag],
-                "external": _is_external(found[id]),
+                "external": is_external(found[id]),
             }
             for id, i in ids.items()
         ],
         "nodes": dense(graph.nodes),
         "leafs": dense(graph.leafs),
     }
-
-
-def _is_external(t: Tensor) -> bool:
-    """Whether the tensor has memory that no graph allocator gave it."""
-    root = t.view_src or t
-    if root.buffer is not None:
-        return root.buffer.usage != "compute"
-    return root.data is not None
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:
