@@ -36,6 +36,11 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "ggml_init": (c_void_p, InitParams),
     "ggml_free": (None, c_void_p),
     "ggml_used_mem": (c_size_t, c_void_p),
+    "ggml_get_mem_buffer": (c_void_p, c_void_p),
+    "ggml_get_mem_size": (c_size_t, c_void_p),
+    "ggml_get_first_tensor": (c_void_p, c_void_p),
+    "ggml_get_next_tensor": (c_void_p, c_void_p, c_void_p),
+    "ggml_get_tensor": (c_void_p, c_void_p, ctypes.c_char_p),
     "ggml_new_tensor": (c_void_p, c_void_p, c_int, c_int, ctypes.POINTER(c_int64)),
     "ggml_set_name": (c_void_p, c_void_p, ctypes.c_char_p),
     "ggml_set_input": (None, c_void_p),
@@ -192,6 +197,10 @@ class RealGraph:
     def leafs(self) -> list[int]:
         head = self._head()
         return self._pointers(head[6], head[2])
+
+    def set_order(self, order: int) -> None:
+        """`enum ggml_cgraph_eval_order`: 0 left to right, 1 right to left; it follows the hash set."""
+        ctypes.memmove(self.address + 80, struct.pack("<i", order), 4)
 
     def use_count(self, t: int) -> int:
         head = self._head()

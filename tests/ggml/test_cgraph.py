@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.ggml.programs import Ours, Reals, program
 from tests.ggml.seen import seen
 from tests.oracle import LIB, Real
 from vizggml.errors import VizggmlError
@@ -17,13 +18,22 @@ from vizggml.events import (
     GraphFreed,
     LeafAppended,
     NodeAppended,
+    SlotTaken,
     TensorNamed,
     UseCountChanged,
     VisitEnter,
     bus,
 )
 from vizggml.ggml import ops
-from vizggml.ggml.cgraph import Graph, graph_overhead, graph_overhead_custom, hash_size
+from vizggml.ggml.cgraph import (
+    HASH_STEP,
+    LEFT_TO_RIGHT,
+    RIGHT_TO_LEFT,
+    Graph,
+    graph_overhead,
+    graph_overhead_custom,
+    hash_size,
+)
 from vizggml.ggml.context import Context
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import FLAG_COMPUTE, FLAG_PARAM
@@ -156,7 +166,7 @@ def test_sizes_are_ggmls() -> None:
 
 
 def test_a_long_chain_needs_no_recursion() -> None:
-    n = 20_000
+    n = 100_000
     ctx = Context(n * 400 + graph_overhead_custom(n + 1), no_alloc=True)
     t = ctx.new_tensor("F32", (1,))
     for _ in range(n):
@@ -199,6 +209,95 @@ def test_probes_count_the_slots_passed_over() -> None:
         for t in (made[0], made[37], made[74]):
             graph.build_forward_expand(t)
     assert [(e.slot, e.probes) for e in events.of(VisitEnter)] == [(0, 0), (1, 1), (2, 2)]
+    a, b, c = (made[i].id for i in (0, 37, 74))
+    taken = [(e.graph, e.tensor, e.slot, e.occupant) for e in events.of(SlotTaken)]
+    assert taken == [(graph.id, b, 0, a), (graph.id, c, 0, a), (graph.id, c, 1, b)]
+
+
+def test_probing_goes_on_at_the_beginning_of_the_table() -> None:
+    """HASH_STEP is 23: the 8th tensor of a table of 37 belongs into slot 13, the 38th into slot 0, and so on."""
+    ctx = Context(1 << 20, no_alloc=True)
+    made = [ctx.new_tensor("F32", (1,)) for _ in range(80)]
+    graph = Graph(ctx, 16)
+    last = next(i for i in range(1, 37) if i * HASH_STEP % 37 == 36)
+    with seen() as events:
+        for t in (made[0], made[last], made[last + 37]):
+            graph.build_forward_expand(t)
+    assert [(e.slot, e.probes) for e in events.of(VisitEnter)] == [(0, 0), (36, 0), (1, 2)]
+    assert [(e.slot, e.occupant) for e in events.of(SlotTaken)] == [(36, made[last].id), (0, made[0].id)]
+
+
+@pytest.mark.parametrize("order", [LEFT_TO_RIGHT, RIGHT_TO_LEFT])
+def test_both_evaluation_orders_are_ggmls(order: str) -> None:
+    differ = 0
+    for seed in range(40):
+        steps = program(seed)
+        # the graphs that are compared are made here, in the order asked for
+        roots, steps.roots = steps.roots, []
+        ours, reals = Ours(steps), Reals(steps)
+        graph, real = Graph(Context(1 << 20, no_alloc=True), 512), Real(1 << 20)
+        real_graph = real.graph(512)
+        graph.order = order
+        real_graph.set_order(int(order == RIGHT_TO_LEFT))
+        for root, compute in roots:
+            (graph.build_forward_expand if compute else graph.build_forward_order)(ours.tensors[root])
+            build = real_graph.build_forward_expand if compute else real_graph.build_forward_order
+            build(reals.tensors[root])
+        number = {address: i for i, address in enumerate(reals.tensors)}
+        place = {t.id: i for i, t in enumerate(ours.tensors)}
+        nodes, leafs = [place[t.id] for t in graph.nodes], [place[t.id] for t in graph.leafs]
+        assert nodes == [number[t] for t in real_graph.nodes]
+        assert leafs == [number[t] for t in real_graph.leafs]
+        for t in (*graph.nodes, *graph.leafs):
+            assert graph.use_count(t) == real_graph.use_count(reals.tensors[place[t.id]])
+        differ += nodes != sorted(nodes)
+        reals.free()
+        real.free()
+    assert differ > 5
+
+
+def test_a_cycle_is_refused_with_the_way_round() -> None:
+    ctx = Context(1 << 20, no_alloc=True)
+    a = ctx.new_tensor("F32", (4,), "a")
+    first = ops.relu(ctx, a).set_name("first")
+    second = ops.sqr(ctx, first).set_name("second")
+    out = ops.add(ctx, a, ops.relu(ctx, second).set_name("third")).set_name("out")
+    first.src = [second]
+    with pytest.raises(VizggmlError, match=r"a tensor needs itself: 'second' <- 'first' <- 'second'$"):
+        Graph(ctx, 8).build_forward_expand(out)
+    # a cast names itself as its second source
+    cast = ops.cast(ctx, a, "F16")
+    assert cast.src == [a, cast]
+    Graph(ctx, 8).build_forward_expand(cast)
+    t = first
+    for i in range(50):
+        t = ops.relu(ctx, t).set_name(f"n{i}")
+    first.src = [t]
+    with pytest.raises(VizggmlError, match=r"'n49' <- 'n48' .* <- \(40 more\) <- .* 'n0' <- 'first' <- 'n49'$"):
+        Graph(ctx, 100).build_forward_expand(t)
+    assert bus.node == NO_TENSOR
+
+
+def test_a_view_of_a_graph_is_a_run_of_its_nodes_with_the_counts_of_the_whole() -> None:
+    ctx, other = Context(1 << 20, no_alloc=True), Context(1 << 12, no_alloc=True)
+    w, x, _, wx, total, out = affine(ctx)
+    graph = Graph(ctx, 8)
+    graph.build_forward_expand(out)
+    with seen() as events:
+        part = graph.view(other, 1, 3)
+    assert (part.nodes, part.leafs, part.size) == ([total, out], [], 2)
+    assert [part.use_count(t) for t in (w, x, wx, total, out)] == [1, 1, 1, 1, 0]
+    assert part.hash_keys is graph.hash_keys
+    # it takes nothing of the arena, and ends with it
+    assert (other.used_mem, other.graphs) == (0, [part])
+    assert [e.graph for e in events.of(NodeAppended)] == [part.id] * 2
+    with seen() as events:
+        other.free()
+    assert events.one(GraphFreed).graph == part.id
+    beside = Graph.beside(ctx, 2)
+    beside.add_leaf(w)
+    beside.add_node(wx)
+    assert (beside.leafs, beside.nodes, beside.use_count(w), ctx.graphs) == ([w], [wx], 0, [graph, beside])
 
 
 def test_adopting_an_order_counts_as_a_visit_does() -> None:

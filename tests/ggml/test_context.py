@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 
 from tests.ggml.seen import seen
-from tests.oracle import LIB, Real
+from tests.oracle import LIB, Real, tensor_fields
 from vizggml.errors import VizggmlError
 from vizggml.events import (
     ContextCreated,
@@ -28,6 +29,7 @@ from vizggml.ggml import ops
 from vizggml.ggml.buffer import alloc_ctx_tensors_from_buft, cpu_buffer_type
 from vizggml.ggml.cgraph import Graph
 from vizggml.ggml.context import TENSOR_OVERHEAD, Context
+from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import TYPES
 
 
@@ -48,6 +50,55 @@ def test_used_mem_is_ggmls(no_alloc: bool) -> None:
     LIB.ggml_reset(real.ctx)
     assert ctx.used_mem == real.used_mem() == 0
     real.free()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_sequence_of_objects_lies_as_in_ggml(seed: int) -> None:
+    """Tensors, views and graphs in any order: where each object is, what is used, what a walk over them finds."""
+    rng = random.Random(seed)
+    no_alloc, mem_size = rng.random() < 0.5, rng.randrange(3 << 18, 1 << 20)
+    ctx, real = Context(mem_size, no_alloc), Real(mem_size, no_alloc)
+    assert ctx.mem_size == LIB.ggml_get_mem_size(real.ctx)
+    base = LIB.ggml_get_mem_buffer(real.ctx)
+    for _ in range(rng.choice((1, 1, 2))):
+        ctx.reset()
+        LIB.ggml_reset(real.ctx)
+        ours: list[Tensor] = []
+        reals: list[int] = []
+        for i in range(rng.randint(0, 40)):
+            what = rng.random()
+            if what < 0.1:
+                size = rng.choice((1, 2, 10, 100, 300))
+                Graph(ctx, size)
+                real.graph(size)
+            elif what < 0.4 and ours:
+                j = rng.randrange(len(ours))
+                n = rng.randint(1, ours[j].nelements)
+                ours.append(ops.view_1d(ctx, ours[j], n, 0))
+                reals.append(real.op("view_1d", reals[j], n, 0))
+            else:
+                ne, name = tuple(rng.randint(1, 9) for _ in range(rng.randint(1, 4))), rng.choice(("", f"t{i % 7}"))
+                ours.append(ctx.new_tensor("F32", ne, name))
+                reals.append(real.new_tensor("F32", ne, name))
+            assert ctx.used_mem == real.used_mem()
+        offsets = [obj.offs for obj in ctx.objects if obj.tensor is not None]
+        assert offsets == [address - base for address in reals]
+        for t, address in zip(ours, reals, strict=True):
+            data = tensor_fields(address).data
+            assert (None if t.data is None else t.data.offset) == (data - base if data else None)
+        assert [*ctx.tensors] == ours
+        assert [*walked(real)] == reals
+        for name in ("t0", "t3", "t3 (view)", "nobody"):
+            found, there = ctx.get_tensor(name), LIB.ggml_get_tensor(real.ctx, name.encode())
+            assert (None if found is None else ours.index(found)) == (reals.index(there) if there else None)
+    real.free()
+
+
+def walked(real: Real) -> Iterator[int]:
+    t = LIB.ggml_get_first_tensor(real.ctx)
+    while t:
+        yield t
+        t = LIB.ggml_get_next_tensor(real.ctx, t)
 
 
 def test_objects_follow_each_other_after_their_headers() -> None:

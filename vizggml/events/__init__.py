@@ -46,6 +46,7 @@ from vizggml.events.build import (
     OpRecorded,
     PagesResident,
     PlacementPass,
+    SlotTaken,
     SnapshotBegin,
     SnapshotEnd,
     StridesChanged,
@@ -199,6 +200,7 @@ KINDS: tuple[type[Event], ...] = (
     TokenSampled,
     DecodeEnd,
     TensorCopied,
+    SlotTaken,
 )
 """Every kind of event, in the order of the vocabulary; a kind's index is its number in a trace."""
 
@@ -284,6 +286,7 @@ __all__ = [
     "Seq",
     "SeqOp",
     "Sink",
+    "SlotTaken",
     "SnapshotBegin",
     "SnapshotEnd",
     "SplitOpened",

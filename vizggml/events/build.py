@@ -164,6 +164,16 @@ class VisitEnter(Event):
     probes: int
 
 
+@event("graph", "ggml_hash_find, ggml/src/ggml-impl.h", "vizggml/ggml/cgraph.py: Graph.visit_parents")
+class SlotTaken(Event):
+    """A collision: the hash `slot` where `tensor` belongs is that of `occupant`, so the next one is tried."""
+
+    graph: GraphId
+    tensor: TensorId
+    slot: int
+    occupant: TensorId
+
+
 @event("graph", "ggml_visit_parents_graph, ggml/src/ggml.c", "vizggml/ggml/cgraph.py: Graph.visit_parents")
 class AlreadyVisited(Event):
     graph: GraphId

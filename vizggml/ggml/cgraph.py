@@ -24,6 +24,7 @@ from vizggml.events import (
     LeafAppended,
     NodeAppended,
     Seq,
+    SlotTaken,
     UseCountChanged,
     VisitEnter,
     bus,
@@ -51,6 +52,11 @@ HASH_SIZES = tuple(
 
 HASH_STEP = TENSOR_OVERHEAD >> 4
 """How far apart the hashes of two tensors are whose records follow each other in an arena."""
+
+LEFT_TO_RIGHT, RIGHT_TO_LEFT = "left to right", "right to left"
+
+CYCLE_SHOWN = 6
+"""Of a long cycle, how many tensors are named at its beginning and at its end."""
 
 _ids = itertools.count()
 
@@ -97,7 +103,8 @@ class _Visit:
 class Graph:
     """`ggml_new_graph_custom`, ggml/src/ggml.c: room for `size` nodes and as many leafs, as an object of `ctx`'s arena.
 
-    `hash_keys` and `use_counts` have one slot for each place of the hash set, which holds nodes and leafs.
+    `hash_keys` and `use_counts` have one slot for each place of the hash set, which holds nodes and leafs. `order` says
+    which source of a tensor is visited first: `ggml_cgraph_eval_order`, ggml/src/ggml-impl.h.
     """
 
     def __init__(self, ctx: Context, size: int = DEFAULT_GRAPH_SIZE) -> None:
@@ -115,6 +122,7 @@ class Graph:
         self.hash_size = slots
         self.hash_keys: list[Tensor | None] = [None] * slots
         self.use_counts = [0] * slots
+        self.order = LEFT_TO_RIGHT
         self._index: dict[int, int] = {}
         self._first_id: int | None = None
         ctx.graphs.append(self)
@@ -164,7 +172,7 @@ class Graph:
             bus.emit(ExpandEnd(self.id, t.id, len(self.nodes) - n_nodes, len(self.leafs) - n_leafs), cause=begin)
 
     def visit_parents(self, root: Tensor, compute: bool, cause: Seq = NO_SEQ) -> None:
-        """Depth first, sources from left to right. `ggml_visit_parents_graph`, ggml/src/ggml.c.
+        """Depth first, sources in the graph's `order`. `ggml_visit_parents_graph`, ggml/src/ggml.c.
 
         The recursion is a list here, so that a long chain needs no deep stack.
         """
@@ -194,17 +202,20 @@ class Graph:
             if bus.on and (counted or not stack):
                 bus.emit(AlreadyVisited(self.id, node.id, slot), cause=cause)
             # a node that was appended only for its order may now have to be computed, and so may what it needs
-            late = [s for s in node.src if s is not None and not s.flags & FLAG_COMPUTE] if compute else []
+            if node.id not in self._index and node.op != "NONE":
+                self._refuse_cycle(node, stack)
+            late = [s for s in self._sources(node) if s is not None and not s.flags & FLAG_COMPUTE] if compute else []
             if any(s.op != "NONE" or s.src for s in late):
                 stack.append(_Visit(node, slot, late, False, counted))
             elif counted:
                 self._count_use(node, slot, cause)
             return
         self.hash_keys[slot] = node
-        visit = _Visit(node, slot, node.src, True, counted)
+        visit = _Visit(node, slot, self._sources(node), True, counted)
         stack.append(visit)
         if bus.on:
             bus.node = node.id
+            self._tell_collisions(node, slot, probes, cause)
             visit.seq = bus.emit(VisitEnter(self.id, node.id, slot, probes), cause=cause)
 
     def _leave(self, visit: _Visit, stack: list[_Visit]) -> None:
@@ -217,6 +228,28 @@ class Graph:
             bus.node = parent.node.id
         if visit.counted:
             self._count_use(visit.node, visit.slot, visit.seq)
+
+    def _sources(self, node: Tensor) -> Sequence[Tensor | None]:
+        return node.src if self.order == LEFT_TO_RIGHT else node.src[::-1]
+
+    def _refuse_cycle(self, node: Tensor, stack: list[_Visit]) -> None:
+        """Met again before it was appended: it needs itself. VizggmlError with the way round.
+
+        Only a tensor that is a source of its own is allowed: `ggml_cast` makes such.
+        """
+        path = [visit.node for visit in stack]
+        if node not in path[:-1]:
+            return
+        names = [repr(t.name or f"tensor {t.id}") for t in (*path[path.index(node) :], node)]
+        if len(names) > 2 * CYCLE_SHOWN:
+            names[CYCLE_SHOWN:-CYCLE_SHOWN] = [f"({len(names) - 2 * CYCLE_SHOWN} more)"]
+        raise VizggmlError(f"graph {self.id}: a tensor needs itself: {' <- '.join(names)}")
+
+    def _tell_collisions(self, node: Tensor, slot: int, probes: int, cause: Seq) -> None:
+        for i in range(slot - probes, slot):
+            occupant = self.hash_keys[i]
+            assert occupant is not None
+            bus.emit(SlotTaken(self.id, node.id, i % self.hash_size, occupant.id), cause=cause)
 
     def _find(self, t: Tensor) -> tuple[int, int]:
         """The slot of `t`, or the one where it belongs, and the occupied slots passed over.
@@ -279,7 +312,7 @@ class Graph:
         """
         part = Graph.beside(ctx, i1 - i0)
         part.hash_size, part.hash_keys, part.use_counts = self.hash_size, self.hash_keys, self.use_counts
-        part._first_id = self._first_id
+        part._first_id, part.order = self._first_id, self.order
         for t in self.nodes[i0:i1]:
             part._append(t, False)
         return part

@@ -263,11 +263,12 @@ DECODING: dict[str, Template] = {
     "DecodeEnd": "Decode {index} is done. It took {ns}.",
 }
 
-CROSSING: dict[str, Template] = {
+LATER: dict[str, Template] = {
     "TensorCopied": "{tensor} is copied from {source} to {backend}, {nbytes}, for split {split} of graph {graph}.",
+    "SlotTaken": "Slot {slot} of graph {graph}, where {tensor} belongs, is taken by {occupant}: the next one is tried.",
 }
 
-SENTENCES: dict[str, Template] = {**BUILDING, **PLANNING, **RUNNING, **DECODING, **CROSSING}
+SENTENCES: dict[str, Template] = {**BUILDING, **PLANNING, **RUNNING, **DECODING, **LATER}
 
 FIELD = re.compile(r"\{(\w+)\}")
 FLAGS = ((1, "INPUT"), (2, "OUTPUT"), (4, "PARAM"), (8, "LOSS"), (16, "COMPUTE"))
