@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +37,7 @@ from vizggml.ggml.buffer import (
     view_init,
 )
 from vizggml.ggml.context import Context
+from vizggml.ggml.gguf import read_gguf
 
 
 def test_a_buffer_is_aligned_memory() -> None:
@@ -166,6 +170,70 @@ def test_only_pages_that_were_touched_are_resident(tmp_path: Path) -> None:
     int(mapped.memory.sum())
     assert mapped.residency().pages == after.of
     mapped.close()
+
+
+def test_the_pages_of_a_range(tmp_path: Path) -> None:
+    path, page = tmp_path / "weights.bin", os.sysconf("SC_PAGE_SIZE")
+    path.write_bytes(bytes(4 << 20))
+    mapped = MappedFile(path)
+    int(mapped.memory[3 << 20])
+    parts = [mapped.resident(i << 20, (i + 1) << 20) for i in range(4)]
+    assert [p.pages > 0 for p in parts] == [False, False, False, True]
+    assert sum(p.pages for p in parts) == mapped.residency().pages
+    assert {(p.of, p.page_size) for p in parts} == {((1 << 20) // page, page)}
+    assert (mapped.resident(page - 1, page + 1).of, mapped.resident(0, 0).of) == (2, 0)
+    mapped.close()
+
+
+TOUCH = """
+import mmap, sys
+with open(sys.argv[1], "rb") as file:
+    memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+print(sum(memory[::4096]), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_two_processes_share_the_pages_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "weights.bin"
+    path.write_bytes(bytes(1 << 20))
+    mapped = MappedFile(path)
+    int(mapped.memory.sum())
+    alone = mapped.residency()
+    assert (alone.pages, alone.shared) == (alone.of, 0)
+    with subprocess.Popen(
+        [sys.executable, "-c", TOUCH, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"0\n"
+        together = mapped.residency()
+        other.communicate()
+    assert (together.pages, together.shared) == (alone.of, alone.of)
+    assert mapped.residency().shared == 0
+    mapped.close()
+
+
+def test_a_sparse_file_of_100_gib_opens_without_being_read(tmp_path: Path) -> None:
+    """A model file with one tensor of nearly all its bytes: opening it touches its header, and reading the last row
+    only the pages there."""
+    path, size = tmp_path / "large.gguf", 100 << 30
+    rows = (size - 4096) // 4096
+    name = b"huge.weight"
+    header = struct.pack("<4sIQQQ", b"GGUF", 3, 1, 0, len(name)) + name + struct.pack("<IQQIQ", 2, 1024, rows, 0, 0)
+    with path.open("wb") as file:
+        file.write(header)
+        file.truncate(size)
+    gguf = read_gguf(path)
+    opened = gguf.mapped.residency()
+    assert opened.of == size // opened.page_size
+    assert opened.pages <= 32
+    info = gguf.tensors["huge.weight"]
+    ctx = Context(1 << 12, no_alloc=True)
+    t = ctx.new_tensor(info.type, info.ne[:2], info.name)
+    gguf.mapped.buffer(gguf.data_offset, gguf.data_offset + info.nbytes).tensor_alloc(t, 0)
+    assert not t.array()[0, 0, -1].any()
+    assert gguf.mapped.residency().pages <= 64
+    assert gguf.mapped.resident(1 << 30, 2 << 30).pages == 0
 
 
 def test_files_that_cannot_be_mapped(tmp_path: Path) -> None:

@@ -224,11 +224,12 @@ def _too_many(tensors: list[Tensor], buft: BufferType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """How many pages of a mapping, out of `of`, are in this process's memory."""
+    """How many pages of a mapping, out of `of`, are in this process's memory; `shared` of them in another's, too."""
 
     pages: int
     of: int
     page_size: int
+    shared: int = 0
 
 
 class MappedFile:
@@ -269,7 +270,7 @@ class MappedFile:
         VizggmlError where the system has no such file.
         """
         start = int(self.memory.ctypes.data)
-        resident = 0
+        resident = shared = 0
         inside = False
         try:
             with Path("/proc/self/smaps").open() as smaps:
@@ -279,13 +280,33 @@ class MappedFile:
                         inside = start <= int(head.split("-")[0], 16) < start + max(self.size, 1)
                     elif inside and head == "Rss:":
                         resident += int(rest.split()[0]) * 1024
+                    elif inside and head in ("Shared_Clean:", "Shared_Dirty:"):
+                        shared += int(rest.split()[0]) * 1024
         except OSError:
             raise VizggmlError(f"{self.path}: this system has no /proc/self/smaps to ask for residency") from None
         page = mmap.PAGESIZE
-        found = Residency(resident // page, -(-self.size // page), page)
+        found = Residency(resident // page, -(-self.size // page), page, shared // page)
         if bus.on:
             bus.emit(PagesResident(self.id, found.pages, found.of, page))
         return found
+
+    def resident(self, first: int, last: int) -> Residency:
+        """Of the bytes from `first` up to `last`, the pages in this process's memory, from /proc/self/pagemap.
+
+        A page at an end counts although other bytes are in it, too. VizggmlError where the system has no such file.
+        """
+        page = mmap.PAGESIZE
+        if not 0 <= first <= last <= self.size:
+            raise VizggmlError(f"{self.path}: bytes {first} to {last} are not in the file ({self.size} bytes)")
+        begin, end = first // page, -(-last // page)
+        start = int(self.memory.ctypes.data) // page
+        try:
+            with Path("/proc/self/pagemap").open("rb", buffering=0) as pagemap:
+                pagemap.seek((start + begin) * 8)
+                entries = np.frombuffer(pagemap.read((end - begin) * 8), np.uint64)
+        except OSError:
+            raise VizggmlError(f"{self.path}: this system has no /proc/self/pagemap to ask for residency") from None
+        return Residency(int(np.count_nonzero(entries >> np.uint64(63))), end - begin, page)
 
     def close(self) -> None:
         """Let go of the mapping; the system unmaps it once no array points into it."""

@@ -1,0 +1,52 @@
+"""Weights arrive when they are used: layer after layer, and what is not used never."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.ggml.seen import seen
+from vizggml.errors import VizggmlError
+from vizggml.events import PagesResident
+from vizggml.llama.model import load_model
+from vizggml.llama.residency import layer_residency, pages_watched
+
+
+def test_a_decode_step_pulls_its_layers_in_one_after_the_other() -> None:
+    model = load_model("tiny")
+    ctx = model.context(n_ctx=256, n_ubatch=32, fast=False)
+    page = model.gguf.mapped.residency().page_size
+    before = layer_residency(model.gguf)
+    assert [before[f"blk.{il}"].pages for il in range(4)] == [0, 0, 0, 0]
+    with pages_watched(ctx, model.gguf.mapped), seen() as events:
+        ctx.decode([5])
+    told = events.of(PagesResident)
+    names = [t.name for t in ctx.gf_res_prev_active.gf.nodes] if ctx.gf_res_prev_active else []
+    ends = [n for n in names if n.startswith("l_out-") or n == "result_output"]
+    assert ends == ["l_out-0", "l_out-1", "l_out-2", "l_out-3", "result_output"]
+    assert len(told) == len(ends)
+    pages = [e.pages for e in told]
+    after = layer_residency(model.gguf)
+    # at least the layer's own pages arrive between two ends; the system may map some ahead
+    assert pages == sorted(pages)
+    assert all(b > a for a, b in itertools.pairwise(pages[:4]))
+    assert all(after[f"blk.{il}"].pages == after[f"blk.{il}"].of for il in range(4))
+    assert {(e.buffer, e.page_size) for e in told} == {(model.gguf.mapped.id, page)}
+    assert ctx.after_node is None
+    with pages_watched(ctx, model.gguf.mapped):
+        ctx.decode([6])
+    model.close()
+
+
+def test_weights_that_nothing_reads_never_arrive() -> None:
+    """Of the layers on the device the file's pages were read once, to copy them; of the others none."""
+    model = load_model("tiny")
+    model.context(n_ctx=256, n_ubatch=32, n_gpu_layers=2)
+    found = layer_residency(model.gguf)
+    # the system maps at most 16 pages around one that is touched
+    assert (found["blk.0"].pages, found["blk.1"].pages < 16) == (0, True)
+    assert found["blk.3"].pages == found["blk.3"].of
+    with pytest.raises(VizggmlError, match=r"bytes 5 to 4 are not in the file"):
+        model.gguf.mapped.resident(5, 4)
+    model.close()

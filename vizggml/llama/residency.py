@@ -1,0 +1,47 @@
+"""Which of a model's weights this process has in memory: a decode step pulls its layers in, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vizggml.events import bus
+from vizggml.ggml.buffer import MappedFile, Residency
+from vizggml.ggml.gguf import GGUF
+from vizggml.ggml.tensor import Tensor
+from vizggml.llama.context import Context
+
+
+def layer_residency(gguf: GGUF) -> dict[str, Residency]:
+    """The pages of each layer's weights ("blk.0", ...), and of every other tensor by its name.
+
+    VizggmlError where the system does not tell.
+    """
+    ranges: dict[str, tuple[int, int]] = {}
+    for name, info in gguf.tensors.items():
+        key = ".".join(name.split(".")[:2]) if name.startswith("blk.") else name
+        first = gguf.data_offset + info.offset
+        low, high = ranges.get(key, (first, first))
+        ranges[key] = min(low, first), max(high, first + info.nbytes)
+    return {key: gguf.mapped.resident(first, last) for key, (first, last) in ranges.items()}
+
+
+@contextmanager
+def pages_watched(ctx: Context, mapped: MappedFile) -> Iterator[None]:
+    """While a decode runs inside, ask for residency whenever a layer and the output are done: PagesResident events.
+
+    Nodes are then computed one by one, as with any hook. Nothing is asked while nobody listens.
+    """
+    before = ctx.after_node
+
+    def after_node(t: Tensor) -> None:
+        if before is not None:
+            before(t)
+        if bus.on and (t.name.startswith("l_out-") or t.name == "result_output"):
+            mapped.residency()
+
+    ctx.after_node = after_node
+    try:
+        yield
+    finally:
+        ctx.after_node = before
