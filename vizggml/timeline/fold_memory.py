@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from vizggml.ggml.types import FLAG_INPUT
 from vizggml.timeline.fold_graph import GraphFold, Handler, small
+from vizggml.timeline.live import LiveSets
 from vizggml.timeline.plan import Life, Plan, lives_of_placement
 from vizggml.timeline.track import Track
 
@@ -95,7 +97,8 @@ class MemoryFold:
         self.chunk = Track("chunk", {"allocator": "i", "chunk": "i", "size": "d"})
         columns = {"plan": "i", "tensor": "i", "chunk": "i", "offset": "d", "size": "d", "first": "i", "last": "i"}
         self.life = Track("life", {**columns, "reuses": "i", "freed_by": "i"})
-        self.tracks = (self.buffer, self.place, self.block, self.chunk, self.life)
+        self.live = LiveSets()
+        self.tracks = (self.buffer, self.place, self.block, self.chunk, self.life, self.live.track)
         self.blocks = Blocks(self.block)
         self.n_plans = 0
         self.plan: Plan | None = None
@@ -136,6 +139,7 @@ class MemoryFold:
             "ReserveEnd": self.reserve_end,
             "ParentReused": self.parent_reused,
             "TensorAssigned": self.tensor_assigned,
+            "ExtraTailFreed": self.extra_tail_freed,
             "TensorFreed": self.tensor_freed,
             "Released": self.released,
             "AllocGraphEnd": self.alloc_graph_end,
@@ -259,6 +263,7 @@ class MemoryFold:
 
     def _new_plan(self, i: int, graph: int, galloc: int) -> Plan:
         self.life.clear_all(i)
+        self.live.begin(i)
         position = self.graph.graphs.position[graph] if graph >= 0 else {}
         self.plan = Plan(self.n_plans, graph, galloc, position)
         self.n_plans += 1
@@ -278,7 +283,11 @@ class MemoryFold:
             plan = self._new_plan(i, self.computing.graph if self.computing else -1, galloc)
         plan.allocator = self._allocator_of.get((galloc, buffer_id), self._last_allocator)
         held = self._asked.get(plan.allocator, 0)
-        self._live(i, plan, Life(tensor, chunk, offset, size, plan.at(node), plan.n_nodes - 1, held=held))
+        # the graph allocator places all inputs before the first node
+        is_input = galloc >= 0 and tensor >= 0 and self.graph.tensors.flags[tensor] & FLAG_INPUT
+        at = 0 if is_input else plan.at(node)
+        self._live(i, plan, Life(tensor, chunk, offset, size, at, plan.n_nodes - 1, held=held))
+        self.live.take(i, plan, at, held or size)
 
     def _live(self, i: int, plan: Plan, life: Life) -> None:
         plan.lives[life.tensor] = life
@@ -318,25 +327,42 @@ class MemoryFold:
             return
         plan = self.plan or self._new_plan(i, -1, galloc)
         at = plan.at(node)
-        self._end_life(plan.lives.get(parent), at - 1, tensor)
+        before = plan.lives.get(parent)
+        self._end_life(before, at - 1, tensor)
         allocator = self._allocator_of.get((galloc, buffer_id), NO_ALLOCATOR)
         held, owner = self.blocks.at(allocator, chunk, offset)
         self._live(i, plan, Life(tensor, chunk, offset, size, at, plan.n_nodes - 1, reuses=parent, held=held))
+        self.live.take(i, plan, at, (held or size) - ((before.held or before.size) if before is not None else 0))
         if owner == parent:
             self.blocks.set(i, allocator, chunk, offset, held, tensor)
 
+    def extra_tail_freed(
+        self, i: int, node: int, galloc: int, tensor: int, parent: int, chunk: int, offset: int, size: int
+    ) -> None:
+        life = self.plan.lives.get(tensor) if self.plan is not None else None
+        if self.plan is not None and life is not None:
+            life.held -= size
+            self.live.take(i, self.plan, life.first, -size)
+
     def tensor_freed(self, i: int, node: int, galloc: int, tensor: int, *rest: int) -> None:
-        by = rest[-1]
-        if self.plan is not None:
-            self._end_life(self.plan.lives.get(tensor), self.plan.at(by), by)
+        self._freed(i, tensor, rest[-1])
+
+    def _freed(self, i: int, tensor: int, by: int) -> None:
+        life = self.plan.lives.get(tensor) if self.plan is not None else None
+        if self.plan is not None and life is not None:
+            self._end_life(life, self.plan.at(by), by)
+            self.live.give_back(i, self.plan, self.plan.at(by), life.held or life.size)
 
     def released(self, i: int, node: int, graph: int, tensor: int, chunk: int, offset: int, size: int) -> None:
-        if self.plan is not None:
-            self._end_life(self.plan.lives.get(tensor), self.plan.at(node), node)
+        self._freed(i, tensor, node)
 
     def reserve_end(self, i: int, node: int, galloc: int, graph: int, sizes: tuple[int, ...], realloc: int) -> None:
-        if self.plan is not None:
+        self._finish_plan(i)
+
+    def _finish_plan(self, i: int) -> None:
+        if self.plan is not None and not self.plan.finished:
             self.plan.finished = True
+            self.live.reach(i, self.plan, self.plan.n_nodes - 1)
 
     def alloc_graph_end(self, i: int, node: int, galloc: int, graph: int, reserved: int) -> None:
         """The plan of another graph serves this one: the same places, other tensors."""
@@ -354,6 +380,7 @@ class MemoryFold:
         plan.allocator = self._allocator_behind(lives) if known is None else known
         for life in lives:
             self._live(i, plan, life)
+        self.live.whole(i, plan)
 
     def _allocator_behind(self, lives: list[Life]) -> int:
         """The allocator that planned the buffers in which these tensors lie, told by its chunks' sizes.
@@ -395,8 +422,7 @@ class MemoryFold:
 
     def compute_end(self, i: int, node: int, graph: int, ns: int) -> None:
         self.computing = None
-        if self.plan is not None:
-            self.plan.finished = True
+        self._finish_plan(i)
 
     def _show(self, i: int, plan: Plan, chunks: Iterable[int], fresh: bool = False) -> None:
         """Draw the chunks that changed anew: what lives there now, and the gaps between."""
