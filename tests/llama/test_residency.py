@@ -44,8 +44,10 @@ def test_weights_that_nothing_reads_never_arrive() -> None:
     model = load_model("tiny")
     model.context(n_ctx=256, n_ubatch=32, n_gpu_layers=2)
     found = layer_residency(model.gguf)
-    # the system maps at most 16 pages around one that is touched
-    assert (found["blk.0"].pages, found["blk.1"].pages < 16) == (0, True)
+    # the system maps at most 16 pages around one that is touched: those next to the embedding and to layer 2
+    assert found["blk.0"].pages < 16
+    assert found["blk.1"].pages < 16
+    assert found["blk.1"].of > 100
     assert found["blk.3"].pages == found["blk.3"].of
     with pytest.raises(VizggmlError, match=r"bytes 5 to 4 are not in the file"):
         model.gguf.mapped.resident(5, 4)

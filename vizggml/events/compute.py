@@ -77,7 +77,7 @@ class Released(Event):
 @event(
     "sched",
     "ggml_backend_sched_split_graph, ggml/src/ggml-backend.cpp",
-    "vizggml/ggml/sched.py: BackendSched.split_graph",
+    "vizggml/ggml/sched_assign.py: Assignment.assign_all",
 )
 class BackendAssigned(Event):
     graph: GraphId
