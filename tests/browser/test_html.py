@@ -87,6 +87,52 @@ def test_the_exported_step_is_the_one_that_opens(tmp_path: Path, open_page: Open
     assert page.locator(".vg-pane").count() == 2
 
 
+@pytest.mark.parametrize("width", [700, 1400])
+@pytest.mark.parametrize("panes", [None, ["timeline", "map", "events"], ["graph", "events"], ["events", "counts"]])
+def test_the_panes_fill_the_player(width: int, panes: list[str] | None, tmp_path: Path, open_page: OpenPage) -> None:
+    """No ground shows between panes but for their lines, and no pane is lost to the side."""
+    to_html(lesson(), tmp_path / "lesson.html", step=60, panes=panes)
+    page = open_page()
+    page.set_viewport_size({"width": width, "height": 760})
+    page.goto((tmp_path / "lesson.html").as_uri())
+    expect(page.locator(".vg-sentence")).to_be_visible()
+    covered, ground, widest = page.evaluate(
+        """() => {
+            const grid = document.querySelector(".vg-panes");
+            const boxes = [...document.querySelectorAll(".vg-pane")].map((pane) => pane.getBoundingClientRect());
+            const area = boxes.reduce((sum, box) => sum + box.width * box.height, 0);
+            return [area, grid.clientWidth * grid.scrollHeight, Math.max(...boxes.map((box) => box.right))];
+        }"""
+    )
+    assert 0.98 * ground < covered <= ground
+    assert widest <= width
+
+
+def test_a_list_shows_whole_rows_and_the_current_one(tmp_path: Path, open_page: OpenPage) -> None:
+    trace = lesson()
+    to_html(trace, tmp_path / "lesson.html", panes=["events"])
+    page = open_page()
+    page.set_viewport_size({"width": 900, "height": 411})
+    page.goto((tmp_path / "lesson.html").as_uri())
+    lists = page.locator(".vg-events")
+    page.keyboard.press("End")
+    expect(lists.locator(".vg-now .vg-number")).to_have_text(str(len(trace) - 1))
+    page.wait_for_timeout(300)
+    assert lists.evaluate("list => list.scrollTop + list.clientHeight > list.scrollHeight - 24")
+    first = lists.locator(".vg-number").first
+    before = int(first.inner_text())
+    lists.hover()
+    page.mouse.wheel(0, -30 * 24)
+    expect(first).to_have_text(str(before - 30))
+    assert lists.evaluate(
+        """list => {
+            const frame = list.getBoundingClientRect();
+            const rows = [...list.querySelectorAll(".vg-row:not([hidden])")].map((row) => row.getBoundingClientRect());
+            return rows.length > 3 && rows.every((row) => row.top >= frame.top && row.bottom <= frame.bottom);
+        }"""
+    )
+
+
 def test_hostile_names_are_read_and_do_nothing(tmp_path: Path, open_page: OpenPage) -> None:
     for i in range(0, len(HOSTILE), 4):
         trace = lesson(HOSTILE[i : i + 4])
