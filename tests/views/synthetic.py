@@ -100,6 +100,7 @@ TRACKS = {
     "chunk": "allocator chunk size",
     "node": "tensor status",
     "life": "plan tensor chunk offset size first last reuses freed_by",
+    "live": "plan position bytes bound",
 }
 
 
@@ -210,6 +211,8 @@ def teaching() -> SyntheticTracks:
     _hold(tracks, "node", nodes, ("tensor", "status"))
     rows = [(5, n, tensor, offset, first, last) for tensor, offset, first, last in lives]
     _hold(tracks, "life", rows, ("tensor", "offset", "first", "last"), plan=0, chunk=0, size=8, reuses=-1, freed_by=-1)
+    live = [(1, n, 0, 8, 8), (2, n, 1, 16, 16), (4, n, 2, 16, 16)]
+    _hold(tracks, "live", live, ("position", "bytes", "bound"), plan=0)
     tracks.meta["n_events"] = n
     tracks.columns["ev.kind"] = np.zeros(n, np.uint8)
     return tracks
@@ -219,7 +222,7 @@ def _hold(tracks: SyntheticTracks, track: str, rows: list[Any], fields: tuple[st
     """Write an interval track from rows of (a, b, *fields) and the columns that are the same in every row."""
     table = np.array(sorted(rows), float).reshape(len(rows), 2 + len(fields))
     for i, name in enumerate(("a", "b", *fields)):
-        whole = name not in ("offset", "size")
+        whole = name not in ("offset", "size", "bytes", "bound")
         tracks.columns[f"t.{track}.{name}"] = table[:, i].astype(np.int32 if whole else float)
     for name, value in same.items():
         tracks.columns[f"t.{track}.{name}"] = np.full(len(rows), value, float if name == "size" else np.int32)

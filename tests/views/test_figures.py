@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 import pytest
+from matplotlib.patches import StepPatch
 
 from tests.views.synthetic import HOSTILE, SyntheticTracks, teaching
 from vizggml.errors import VizggmlError
@@ -28,9 +29,22 @@ def theme(request: pytest.FixtureRequest) -> str:
 
 def test_the_timeline_marks_its_peak_and_names_what_stands_there(theme: str) -> None:
     text = "\n".join(words(memory_timeline(teaching(), theme=theme)))
-    assert "peak 16 B at position 1" in text
+    assert "peak 16 B at position 1 = lower bound" in text
     assert "standing at the peak\nwx 8 B\nwx+b 8 B" in text
     assert "position in the execution order (not time)" in text
+
+
+def test_the_timeline_draws_what_lives_and_a_line_at_the_most_of_it() -> None:
+    """Had the plan left a hole of 4 bytes, 12 would have done."""
+    tracks = teaching()
+    tracks.columns["t.live.bytes"][:] = (8, 12, 8)
+    picture = memory_timeline(tracks)
+    axes = picture.figure.axes[0]
+    (steps,) = [patch for patch in axes.patches if isinstance(patch, StepPatch)]
+    assert list(steps.get_data().values) == [8, 12, 8]
+    assert [12, 12] in [list(line.get_ydata()) for line in axes.lines]
+    assert "lower bound 12 B" in words(picture)
+    assert "peak 16 B at position 1" in words(picture)
 
 
 def test_the_timeline_draws_each_lifetime_to_scale() -> None:

@@ -34,6 +34,15 @@ def test_the_plan_and_its_peak() -> None:
     assert [(life.offset, life.first, life.last) for life in plan.lives] == [(0, 0, 1), (8, 1, 2), (0, 2, 2)]
 
 
+def test_what_lives_and_the_lower_bound() -> None:
+    tracks = teaching()
+    plan = read_plan(tracks, 0)
+    assert (plan.live, plan.bound) == ((8, 16, 16), 16)
+    for name in [name for name in tracks.columns if name.startswith("t.live.")]:
+        del tracks.columns[name]
+    assert (read_plan(tracks, 0).live, read_plan(tracks, 0).bound) == ((), 0)
+
+
 def test_a_second_chunk_stands_on_the_first() -> None:
     tracks = teaching()
     tracks.columns["t.life.chunk"][2] = 1

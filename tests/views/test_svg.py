@@ -95,6 +95,20 @@ def test_the_still_shows_timeline_map_and_graph_of_its_step() -> None:
     assert any(w.startswith("peak 16 B at position 1: wx, wx+b") for w in words)
 
 
+def test_the_still_draws_what_lives_and_a_line_at_the_most_of_it() -> None:
+    """Over 154 pixels for 16 bytes: 8, 12 and 8 bytes, and a line across at 12."""
+    tracks = teaching()
+    tracks.columns["t.live.bytes"][:] = (8, 12, 8)
+    root = parsed(still(tracks))
+    lines = [e.get("d") or "" for e in root.iter(NS + "path") if e.get("class") == "live"]
+    heights = [[float(part.split("h")[0]) for part in line.split("V")[1:]] for line in lines]
+    bottom, unit = 34 + 154, 154 / 16
+    assert heights[0] == [round(bottom - held * unit, 1) for held in (8, 12, 8)]
+    assert lines[1].split(" ")[1].split("h")[0] == f"{bottom - 12 * unit:.1f}"
+    assert "Memory timeline: 3 tensors, 16 B, lower bound 12 B" in texts(root)
+    assert "Memory timeline: 3 tensors, 16 B = lower bound" in texts(parsed(still(teaching())))
+
+
 def test_the_still_pales_what_is_not_computed_and_rings_what_is() -> None:
     root = parsed(still(teaching(), 7))
     assert [e.get("class") for e in root.iter(NS + "rect")].count("ring") == 1

@@ -142,14 +142,38 @@ def _lives(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None:
     axes.set_xlim(0, plan.n_positions)
     axes.set_ylim(0, plan.size * 1.02)
     axes.axhline(plan.peak, color=colours.peak, linewidth=1, linestyle=(0, (4, 3)))
+    _live_set(axes, plan, colours)
     axes.axvline(plan.peak_at + 0.5, color=colours.peak, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     _note_peak(axes, plan, tensors, colours)
-    _legend(axes, {family(tensors.desc[e.tensor]) for e in lives}, colours)
+    _legend(axes, {family(tensors.desc[e.tensor]) for e in lives}, colours, bool(plan.live))
     ticks = labels.size_ticks(plan.size)
     axes.set_yticks(ticks, [labels.size(v) for v in ticks])
     axes.xaxis.set_major_locator(MaxNLocator(9, integer=True))
     axes.set_xlabel("position in the execution order (not time)", fontsize=FONT_SIZE, color=colours.soft)
     axes.set_ylabel("offset in the compute buffer", fontsize=FONT_SIZE, color=colours.soft)
+
+
+def _live_set(axes: Axes, plan: Plan, colours: Theme) -> None:
+    """How much lives at each position, as a height, and the most of it: the lower bound."""
+    if not plan.live:
+        return
+    edges = np.arange(len(plan.live) + 1)
+    axes.stairs(plan.live, edges, baseline=None, color=colours.ink, linewidth=0.9, alpha=0.75)
+    if plan.bound == plan.peak:
+        return
+    axes.axhline(plan.bound, color=colours.ink, linewidth=1, linestyle=(0, (1, 1.5)))
+    right = plan.peak_at < plan.n_positions / 2
+    axes.annotate(
+        f"lower bound {labels.size(plan.bound)}",
+        (plan.n_positions if right else 0, plan.bound),
+        xytext=(-4 if right else 4, -4),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        va="top",
+        fontsize=FONT_SIZE - 0.5,
+        color=colours.ink,
+        bbox={"facecolor": colours.page, "edgecolor": "none", "pad": 1.5, "alpha": 0.85},
+    )
 
 
 def _span(life: Life, plan: Plan) -> tuple[float, int, float]:
@@ -170,6 +194,7 @@ def _note_peak(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None
     names = [f"{labels.short(labels.visible(tensors.name[e.tensor]), 26)} {labels.size(e.size)}" for e in standing]
     more = f"\nand {len(names) - NAMED_AT_PEAK} more" if len(names) > NAMED_AT_PEAK else ""
     left = plan.peak_at < plan.n_positions * 0.6
+    least = " = lower bound" if plan.bound == plan.peak else ""
     axes.annotate(
         plain("standing at the peak\n" + "\n".join(names[:NAMED_AT_PEAK]) + more),
         (1.01, 1.0),
@@ -180,7 +205,7 @@ def _note_peak(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None
         linespacing=1.5,
     )
     axes.annotate(
-        f"peak {labels.size(plan.peak)}{buffer_words(plan)} at position {plan.peak_at}",
+        f"peak {labels.size(plan.peak)}{buffer_words(plan)} at position {plan.peak_at}{least}",
         (plan.peak_at + 0.5, plan.peak),
         xytext=(6 if left else -6, 5),
         textcoords="offset points",
@@ -192,10 +217,14 @@ def _note_peak(axes: Axes, plan: Plan, tensors: Tensors, colours: Theme) -> None
     )
 
 
-def _legend(axes: Axes, shown: set[str], colours: Theme) -> None:
+def _legend(axes: Axes, shown: set[str], colours: Theme, live: bool) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles = [Patch(color=colours.families[i], label=name) for i, name in enumerate(FAMILIES) if name in shown]
+    handles: list[Patch | Line2D] = []
+    if live:
+        handles.append(Line2D([], [], color=colours.ink, linewidth=0.9, label="bytes that live at the node"))
+    handles += [Patch(color=colours.families[i], label=name) for i, name in enumerate(FAMILIES) if name in shown]
     axes.legend(
         handles=handles,
         loc="lower left",

@@ -50,7 +50,8 @@ class Plan:
     """One plan: lifetimes with `offset` counted over all chunks, and where the highest byte is first taken.
 
     `size` is that of the chunks together. `peak` is the highest byte taken, padding included; a plan made for a larger
-    batch leaves it below `size`.
+    batch leaves it below `size`. `live` is how much lives at each position, and `bound` the most of it: no plan of the
+    graph takes less. 0 where the tracks do not tell.
     """
 
     plan: int
@@ -60,6 +61,11 @@ class Plan:
     size: int
     peak: int
     peak_at: int
+    live: tuple[int, ...] = ()
+
+    @property
+    def bound(self) -> int:
+        return max(self.live, default=0)
 
     def standing(self) -> list[Life]:
         """What is live where the peak is reached, the largest first."""
@@ -151,7 +157,18 @@ def read_plan(tracks: Tracks, plan: int) -> Plan:
     chunk_ends = tuple(base[chunk] + ends[chunk] for chunk in sorted(ends))
     n_positions = 1 + max(life.last for life in lives)
     peak = top.offset + top.size
-    return Plan(plan, lives, chunk_ends, n_positions, at, at if at - peak < PADDING else peak, top.first)
+    reached = at if at - peak < PADDING else peak
+    return Plan(plan, lives, chunk_ends, n_positions, at, reached, top.first, _live_sets(tracks, plan))
+
+
+def _live_sets(tracks: Tracks, plan: int) -> tuple[int, ...]:
+    """What lives at each position, as far as the plan was followed; nothing from tracks without a live set."""
+    columns = tracks.columns
+    if "t.live.plan" not in columns:
+        return ()
+    rows = np.flatnonzero(columns["t.live.plan"] == plan)
+    order = np.argsort(columns["t.live.position"][rows], kind="stable")
+    return tuple(columns["t.live.bytes"][rows[order]].astype(np.int64).tolist())
 
 
 def _chunk_sizes(tracks: Tracks, step: int) -> dict[int, int]:

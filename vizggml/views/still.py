@@ -102,9 +102,8 @@ def draw_timeline(
     across, up = width - left - right, height - top - foot
     x_of = across / plan.n_positions
     y_of = up / max(1, plan.size)
-    out = [
-        f'<text class="head" x="0" y="10">Memory timeline: {len(plan.lives):,} tensors, {labels.size(plan.peak)}</text>'
-    ]
+    words = f"Memory timeline: {len(plan.lives):,} tensors, {labels.size(plan.peak)}{bound_words(plan)}"
+    out = [f'<text class="head" x="0" y="10">{words}</text>']
     names: list[str] = []
     y_peak = top + up - plan.peak * y_of
     x_peak = left + (plan.peak_at + 0.5) * x_of
@@ -124,7 +123,7 @@ def draw_timeline(
             out.append(
                 f'<text class="small mid on" x="{x + w / 2:.1f}" y="{y + h / 2 + 3.5:.1f}">{text_of(name)}</text>'
             )
-    out += names + _ticks(plan, left, top, across, up)
+    out += names + _bound_line(plan, left, top + up, x_of, y_of) + _ticks(plan, left, top, across, up)
     out.append(
         f'<text class="small peak" x="{left + 4}" y="{top - 4}">{text_of(peak_words(plan, tensors, 110))}</text>'
     )
@@ -158,6 +157,25 @@ def peak_words(plan: Plan, tensors: Tensors, limit: int) -> str:
 def buffer_words(plan: Plan) -> str:
     """The buffer's size, where the plan leaves part of it unused."""
     return f" of a buffer of {labels.size(plan.size)}" if plan.size > plan.peak else ""
+
+
+def bound_words(plan: Plan) -> str:
+    """That the plan is as small as can be, or the lower bound where it takes more."""
+    if not plan.bound:
+        return ""
+    return " = lower bound" if plan.bound == plan.peak else f", lower bound {labels.size(plan.bound)}"
+
+
+def _bound_line(plan: Plan, left: float, bottom: float, x_of: float, y_of: float) -> list[str]:
+    """How much lives at each position, as a height, and a line at the most of it where that is below the peak."""
+    if not plan.live:
+        return []
+    steps = "".join(f"V{bottom - held * y_of:.1f}h{x_of:.2f}" for held in plan.live)
+    out = [f'<path class="live" d="M{left} {bottom:.1f}{steps}"/>']
+    if plan.bound != plan.peak:
+        line = f"M{left} {bottom - plan.bound * y_of:.1f}h{x_of * plan.n_positions:.1f}"
+        out.append(f'<path class="live" stroke-dasharray="1 2" d="{line}"/>')
+    return out
 
 
 def _ticks(plan: Plan, left: float, top: float, across: float, up: float) -> list[str]:

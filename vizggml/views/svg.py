@@ -99,6 +99,7 @@ def _colours(t: Theme) -> str:
         f".leaf{{fill:{t.panel};stroke:{t.edge};stroke-dasharray:3 2}}text{{fill:{t.ink}}}"
         f".note,.soft{{fill:{t.soft}}}.edge{{stroke:{t.edge}}}.tip{{fill:{t.edge}}}{families}"
         f".free{{fill:{t.free};stroke:{t.line}}}.cut{{stroke:{t.page};stroke-width:.6}}.axis{{stroke:{t.line};fill:none}}"
+        f".live{{stroke:{t.ink};fill:none;stroke-opacity:.75}}"
         f".peak{{stroke:{t.peak};fill:none}}text.peak{{fill:{t.peak};stroke:none}}.ring{{fill:none;stroke:{t.peak};stroke-width:3}}"
         f"text.on{{fill:{t.on_block}}}.unseen{{opacity:.38}}"
     )
