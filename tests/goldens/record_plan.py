@@ -7,7 +7,7 @@ LIBLLAMA is as in record_llama.py. It writes
 - llama_plan.json  for drawn shapes, weight types, lengths, batches, cache types, sequences and streams: node and
   split counts, and the bytes of the compute, KV, output and weight buffers;
 - llama_quant_types.json.gz  the type that the reference's quantizer gives to each tensor, in the order of the file, for
-  some shapes and mixtures.
+  some shapes and mixtures; and for some of these the bytes of the weights by buffer type, once loaded.
 """
 
 from __future__ import annotations
@@ -143,12 +143,16 @@ MIXED = {
     ),
 }
 
+WEIGHED = ("tied", "moe-8")
+"""The shapes whose weights are also loaded, to see which buffers they come to lie in."""
+
 
 def record_types(native: Native, folder: Path) -> dict[str, Any]:
     lib = native.lib
     lib.llama_model_quantize_default_params.restype = QuantizeParams
     lib.llama_model_quantize.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(QuantizeParams)]
     found: dict[str, Any] = {}
+    weights: dict[str, Any] = {}
     for name, shape in MIXED.items():
         source = write(folder / f"{name}.gguf", shape, 1)
         for mixture, ftype in FTYPES.items():
@@ -156,12 +160,15 @@ def record_types(native: Native, folder: Path) -> dict[str, Any]:
             params.nthread, params.ftype = 1, ftype
             out = folder / "out.gguf"
             assert lib.llama_model_quantize(str(source).encode(), str(out).encode(), ctypes.byref(params)) == 0
+            if name in WEIGHED:
+                with native.model(out) as model, model.context(n_ctx=256) as context:
+                    weights[f"{name} {mixture}"] = measured(context)["model"]
             gguf = read_gguf(out)
             types = {tensor: info.type.name for tensor, info in gguf.tensors.items()}
             gguf.close()
             found[f"{name} {mixture}"] = types
             print(name, mixture, Counter(types.values()))
-    return {"shapes": {name: asdict(shape) for name, shape in MIXED.items()}, "types": found}
+    return {"shapes": {name: asdict(shape) for name, shape in MIXED.items()}, "types": found, "weights": weights}
 
 
 def main() -> None:

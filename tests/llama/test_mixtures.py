@@ -9,8 +9,10 @@ import pytest
 from tests.llama.building import golden
 from tests.llama.made import Shape as Made
 from vizggml.errors import VizggmlError
+from vizggml.llama.cparams import ContextParams
 from vizggml.llama.mixtures import MIXTURES, tensor_types, use_more_bits
-from vizggml.llama.shapes import Shape, hparams_of, tensor_shapes
+from vizggml.llama.plan import plan
+from vizggml.llama.shapes import Shape, hparams_of, table_of, tensor_shapes
 
 RECORDED = golden("llama_quant_types.json.gz")
 
@@ -28,6 +30,15 @@ def test_types_and_order_are_the_quantizers(case: str) -> None:
     shape = shape_of(name)
     types = tensor_types(hparams_of(name, shape), tensor_shapes(shape), mixture)
     assert [(tensor, type.name) for tensor, type in types.items()] == list(RECORDED["types"][case].items())
+
+
+@pytest.mark.parametrize("case", RECORDED["weights"])
+def test_the_loaded_file_lies_in_the_buffers_that_the_plan_says(case: str) -> None:
+    name, mixture = case.split()
+    shape = shape_of(name)
+    hparams, shapes = hparams_of(name, shape), tensor_shapes(shape)
+    found = plan(hparams, table_of(name, hparams, shapes, mixture), ContextParams(n_ctx=256))
+    assert found.model == RECORDED["weights"][case]
 
 
 def test_floats_stay_floats() -> None:
