@@ -38,7 +38,7 @@ from vizggml.llama.reserve import Reservation
 
 SHAPE, MIXTURE = "llama-70b", "Q4_K_M"
 N_CTX, N_THREADS = 2048, 16
-REPEAT = 7
+REPEAT = 9
 TARGET = 0.6
 
 Split = tuple[float, float, float]
@@ -199,7 +199,7 @@ class Real:
         self.check()
         idle = LIB["ggml_get_mem_size"]
         idle.restype = c_void_p
-        built -= min(self.replay(idle) for _ in range(3))
+        built -= min(self.replay(idle) for _ in range(5))
         galloc = LIB.ggml_gallocr_new(LIB.ggml_backend_cpu_buffer_type())
         begin = perf_counter()
         assert LIB.ggml_gallocr_reserve(galloc, self.graph.address)
@@ -211,9 +211,10 @@ class Real:
         return built, reserved - begin, planned - reserved
 
 
-def median(splits: list[Split]) -> Split:
-    """The run whose total is in the middle."""
-    return sorted(splits, key=sum)[len(splits) // 2]
+def best(splits: list[Split]) -> Split:
+    """The shortest time of each part: what is left when nothing else ran."""
+    build, reserve, plan = (min(part) for part in zip(*splits, strict=True))
+    return build, reserve, plan
 
 
 def main() -> int:
@@ -222,7 +223,8 @@ def main() -> int:
     with written() as calls:
         graph = build(made, n_tokens)
     real = Real(graph, calls)
-    mine, theirs = median([ours(made, n_tokens) for _ in range(REPEAT)]), median([real.split() for _ in range(REPEAT)])
+    runs = [ours(made, n_tokens) for _ in range(REPEAT)]
+    mine, theirs = best(runs), best([real.split() for _ in range(REPEAT)])
     graph = made.gf_res_reserve.gf
     (compute_size,) = GraphAllocator(cpu_buffer_type()).reserve_n_size(graph)
     assert compute_size == real.compute_size, "the two plans of memory differ"
@@ -231,11 +233,10 @@ def main() -> int:
     print(f"compute buffer {compute_size:,} B and scratch {real.plan.work_size:,} B, the same in both")
     for what, mine_s, theirs_s in zip(("build", "reserve", "plan"), mine, theirs, strict=True):
         print(f"{what:8} {mine_s * 1e3:8.2f} ms, {mine_s / theirs_s:6.1f} times real ggml's")
-    total = sum(mine)
-    print(
-        f"{'total':8} {total * 1e3:8.2f} ms, {total / sum(theirs):6.1f} times real ggml's, at most {TARGET * 1e3:g} ms"
-    )
-    return 0 if total < TARGET else 1
+    total, slowest = sum(mine), max(map(sum, runs))
+    print(f"{'total':8} {total * 1e3:8.2f} ms, {total / sum(theirs):6.1f} times real ggml's")
+    print(f"the slowest of {REPEAT} runs took {slowest * 1e3:.1f} ms in total, and may take {TARGET * 1e3:g} ms")
+    return 0 if slowest < TARGET else 1
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class Context:
         return self._new_tensor(src.type, ne, src, offset)
 
     def _new_tensor(self, type: Type, ne: Sequence[int], asked_src: Tensor | None, asked_offs: int) -> Tensor:
-        if not 1 <= len(ne) <= GGML_MAX_DIMS or any(n < 0 for n in ne):
+        if not 1 <= len(ne) <= GGML_MAX_DIMS or min(ne) < 0:
             raise VizggmlError(f"tensor: shape {tuple(ne)} needs 1 to {GGML_MAX_DIMS} dimensions, none below 0")
         view_src, view_offs = asked_src, asked_offs
         if view_src is not None and view_src.view_src is not None:

@@ -196,26 +196,28 @@ class GraphAllocator:
             # a node without an op stands in the order only to say until when its sources must live
             if node.view_src is not None and node.op != "NONE":
                 values[node.view_src.id].n_views += 1
-                self._children_changed(node.view_src)
+                if bus.on:
+                    self._children_changed(node.view_src)
             if node.flags & FLAG_INPUT:
                 self.allocate_node(node, buffer_id)
             for src in node.src:
                 if src is not None:
                     values[src.id].n_children += 1
-                    self._children_changed(src)
+                    if bus.on:
+                        self._children_changed(src)
                     if src.flags & FLAG_INPUT:
                         self.allocate_node(src, buffer_id)
 
     def _children_changed(self, t: Tensor) -> None:
-        if bus.on:
-            hn = self.hash_values[t.id]
-            bus.emit(ChildrenChanged(self.id, t.id, hn.n_children, hn.n_views))
+        hn = self.hash_values[t.id]
+        bus.emit(ChildrenChanged(self.id, t.id, hn.n_children, hn.n_views))
 
     def _release_parent(self, parent: Tensor, node: Tensor) -> None:
         """`node` has been planned: one use of `parent` less."""
         hn = self.hash_values[parent.id]
         hn.n_children -= 1
-        self._children_changed(parent)
+        if bus.on:
+            self._children_changed(parent)
         if hn.n_children or hn.n_views:
             return
         view_src = parent.view_src
@@ -225,7 +227,8 @@ class GraphAllocator:
             return
         src_hn = self.hash_values[view_src.id]
         src_hn.n_views -= 1
-        self._children_changed(view_src)
+        if bus.on:
+            self._children_changed(view_src)
         if src_hn.n_views == 0 and src_hn.n_children == 0 and src_hn.allocated:
             self.free_node(view_src, node)
 
@@ -340,7 +343,8 @@ class GraphAllocator:
         if t.view_src is not None or t.data is not None:
             return NOT_OURS
         hn = self.hash_values[t.id]
-        return TensorAlloc(hn.buffer_id, hn.chunk, hn.offset, self.bufts[hn.buffer_id].get_alloc_size(t))
+        size = hn.size if hn.placed else self.bufts[hn.buffer_id].get_alloc_size(t)
+        return TensorAlloc(hn.buffer_id, hn.chunk, hn.offset, size)
 
     def _own_buffers(self) -> list[int]:
         """The buffers that do not share their allocator with an earlier one."""
