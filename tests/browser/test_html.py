@@ -115,6 +115,7 @@ def test_a_list_shows_whole_rows_and_the_current_one(tmp_path: Path, open_page: 
     page.set_viewport_size({"width": 900, "height": 411})
     page.goto((tmp_path / "lesson.html").as_uri())
     lists = page.locator(".vg-events")
+    page.locator(".vg-sentence").wait_for()
     page.keyboard.press("End")
     expect(lists.locator(".vg-now .vg-number")).to_have_text(str(len(trace) - 1))
     page.wait_for_timeout(300)
