@@ -141,6 +141,40 @@ def test_inputs_live_from_the_start() -> None:
     assert spans(found)["b"] == (0, 2, 32)
 
 
+def test_a_view_without_an_op_is_no_result() -> None:
+    """It stands in the order, as a scheduler adds it, only to keep its sources: t is needed no longer than x."""
+    ctx = Context(1 << 20, no_alloc=True)
+    x = ctx.new_tensor("F32", (8,), "x")
+    t = ops.cont(ctx, x).set_name("t")
+    graph = expanded(ctx, ops.cont(ctx, t), ops.cont(ctx, x).set_name("late"))
+    view = ctx.new_view(t, (8,))
+    view.src = [x]
+    graph.add_node(view)
+    found = graph_liveness(graph)
+    with seen() as events:
+        planned(graph)
+    assert list(found.live) == followed(graph, events, 32) == [64, 96, 96, 96]
+    assert spans(found)["t"] == (0, 1, 32)
+
+
+def test_a_node_that_is_an_input_takes_nothing_over() -> None:
+    """It had its place before. Nor does a node whose parent has other strides, though the same shape."""
+    for change in ("input", "strides", ""):
+        ctx = Context(1 << 20, no_alloc=True)
+        a = ops.cont(ctx, ctx.new_tensor("F32", (4, 2), "x"))
+        r = ops.relu(ctx, a)
+        if change == "input":
+            r.set_input()
+        elif change == "strides":
+            a.nb = (4, 32, 64, 64)
+        graph = expanded(ctx, r)
+        found = graph_liveness(graph)
+        with seen() as events:
+            planned(graph)
+        assert [life.tensor for life in found.lives if life.taken] == ([] if change else [a])
+        assert list(found.live) == followed(graph, events, 32)
+
+
 def test_a_hole_is_seen() -> None:
     """x 0, y 32 and z 64, freed in this order, leave holes into which a larger tensor does not fit."""
     ctx = Context(1 << 20, no_alloc=True)

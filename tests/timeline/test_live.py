@@ -27,6 +27,7 @@ from tests.timeline.test_fold_memory import (
 from vizggml.events import (
     AllocGraphEnd,
     BlockInserted,
+    BufferId,
     ExtraTailFreed,
     FlagsSet,
     GraphCreated,
@@ -37,6 +38,7 @@ from vizggml.events import (
     SnapshotEnd,
     TensorAssigned,
     TensorFreed,
+    TensorPlaced,
 )
 from vizggml.ggml.buffer import BufferType
 from vizggml.ggml.compute import compute_releasing
@@ -89,16 +91,19 @@ def test_it_grows_with_planning() -> None:
 
 
 def test_a_free_tail_no_longer_counts() -> None:
+    """y takes 8 of the 32 bytes of x and gives them back; then z has 32."""
     tracks = fold(
         *chain(),
         BEGIN,
         *OPENED,
-        *assigned(Y, 0, Y),
-        ParentReused(GALLOC, Z, Y, 0, 0, 0, 8, node=Z),
-        ExtraTailFreed(GALLOC, Z, Y, 0, 8, 24, node=Z),
+        *assigned(X, 0, X),
+        ParentReused(GALLOC, Y, X, 0, 0, 0, 8, node=Y),
+        ExtraTailFreed(GALLOC, Y, X, 0, 8, 24, node=Y),
+        TensorFreed(GALLOC, Y, 0, 0, 0, 8, Y, node=Y),
+        *assigned(Z, 32, Z),
         END,
     )
-    assert live(tracks) == [(0, 32, 32), (1, 8, 32)]
+    assert live(tracks) == [(0, 8, 8), (1, 32, 32)]
 
 
 def test_an_input_counts_from_the_start() -> None:
@@ -111,11 +116,18 @@ def test_an_input_counts_from_the_start() -> None:
 
 
 def test_a_plan_known_from_its_places() -> None:
-    """x 0 to 0, y 0 to 0 and then z in its place: the same, but without what planning says of padding: 32 each."""
+    """x 0 to 0, y 0 to 0 and then z in its place: the same, 32 bytes each with the padding."""
     expected = [(0, 64, 64), (1, 32, 64)]
     assert live(fold(*chain(), *placed(), AllocGraphEnd(GALLOC, G, False))) == expected
     snapshot = fold(SnapshotBegin(), GraphCreated(G, C, 8, 11), *chain(), *placed(), SnapshotEnd(), SnapshotBegin())
     assert live(snapshot) == expected
+
+
+def test_a_leaf_that_the_first_node_takes_over_counts_once() -> None:
+    """x, y and z one after the other at the same place: 32 bytes throughout, with the padding."""
+    one_place = [TensorPlaced(t, BufferId(0), 0, 24, False) for t in (X, Y, Z)]
+    tracks = fold(*chain(), *placed()[:1], *one_place, AllocGraphEnd(GALLOC, G, False))
+    assert live(tracks) == [(0, 32, 32), (1, 32, 32)]
 
 
 def test_while_memory_is_given_and_taken_in_computing() -> None:
