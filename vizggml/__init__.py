@@ -43,6 +43,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'vizggml' has no attribute {name!r}")
     module, attribute = _HOMES[name]
     found = importlib.import_module(module)
+    if module.startswith("vizggml.timeline."):
+        importlib.import_module("vizggml.export")  # which gives a trace its to_html, to_svg and their like
     return found if attribute is None else getattr(found, attribute)
 
 

@@ -355,7 +355,9 @@ def render_graph(built: Graph, suffix: str) -> str:
 
 def save_trace(recorded: Trace, output: Path) -> None:
     if output.suffix == ".html":
-        recorded.to_html(output)
+        from vizggml.export import to_html
+
+        to_html(recorded, output)
     else:
         recorded.save(output)
 

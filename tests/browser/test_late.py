@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from vizggml.export import to_html
 from vizggml.llama.model import load_model
 from vizggml.timeline.record import record
 
@@ -29,7 +30,7 @@ def test_a_late_recording_opens_and_steps(open_page: OpenPage, tmp_path: Path) -
     assert n_nodes == 4 * 31 + 6, "31 nodes a layer and 6 more, as in the reference's 936 for 30 layers"
 
     page = open_page()
-    trace.to_html(tmp_path / "late.html")
+    to_html(trace, tmp_path / "late.html")
     page.goto((tmp_path / "late.html").as_uri())
     number, sentence = page.locator(".vg-goto"), page.locator(".vg-sentence")
     sentence.wait_for()

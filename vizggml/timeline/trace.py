@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from array import array
 from collections.abc import Callable, Iterator
@@ -144,9 +143,8 @@ class Trace:
         if not name.startswith("to_"):
             raise AttributeError(f"a trace has no attribute {name!r}")
         if name[3:] not in EXPORTERS:
-            importlib.import_module("vizggml.export")
-        if name[3:] not in EXPORTERS:
-            raise AttributeError(f"a trace can be made {', '.join(sorted(EXPORTERS)) or 'nothing'}, not {name[3:]!r}")
+            known = ", ".join(sorted(EXPORTERS)) or "nothing before vizggml.export is imported"
+            raise AttributeError(f"a trace can be made {known}, not {name[3:]!r}")
         return lambda *args, **options: EXPORTERS[name[3:]](self, *args, **options)
 
 
