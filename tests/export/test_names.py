@@ -6,12 +6,17 @@ import subprocess
 import sys
 
 
-def test_the_exporters_are_found_from_below() -> None:
+def test_a_trace_is_given_its_exports_from_above() -> None:
     """In a process of its own: nothing here has imported the exports before."""
     code = """
 from vizggml.timeline.trace import EXPORTERS, Trace, new_meta
-assert not EXPORTERS
 trace = Trace(new_meta(), [], {})
+try:
+    trace.to_html
+except AttributeError as error:
+    assert "before vizggml.export is imported" in str(error)
+import vizggml
+vizggml.record
 trace.to_html
 print(sorted(EXPORTERS))
 """

@@ -289,7 +289,7 @@ def test_a_view_of_a_graph_is_a_run_of_its_nodes_with_the_counts_of_the_whole() 
     assert [part.use_count(t) for t in (w, x, wx, total, out)] == [1, 1, 1, 1, 0]
     assert part.hash_keys is graph.hash_keys
     # it takes nothing of the arena, and ends with it
-    assert (other.used_mem, other.graphs) == (0, [part])
+    assert (other.used_mem, list(other.graphs)) == (0, [part])
     assert [e.graph for e in events.of(NodeAppended)] == [part.id] * 2
     with seen() as events:
         other.free()

@@ -15,8 +15,8 @@ import zlib
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
+from typing import TYPE_CHECKING
 
-import jinja2
 from markupsafe import Markup
 
 import vizggml
@@ -26,6 +26,9 @@ from vizggml.views.graph_layout import layout
 from vizggml.views.memory import check_step
 from vizggml.views.player import player_module
 from vizggml.views.still import still
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 def html(source: Drawable, *, step: int = 0, panes: Iterable[str] | None = None, title: str | None = None) -> str:
@@ -94,6 +97,8 @@ def _title(model: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
+def _template() -> Template:
+    import jinja2
+
     text = resources.files("vizggml").joinpath("export", "page.html.j2").read_text("utf-8")
     return jinja2.Environment(autoescape=True, keep_trailing_newline=True).from_string(text)

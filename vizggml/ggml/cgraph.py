@@ -110,7 +110,7 @@ class Graph:
     def __init__(self, ctx: Context, size: int = DEFAULT_GRAPH_SIZE) -> None:
         if size < 1:
             raise VizggmlError(f"graph: size {size} is below 1")
-        ctx.new_object("GRAPH", graph_nbytes(size)).graph = self
+        ctx.new_object("GRAPH", graph_nbytes(size))
         self._begin(ctx, size, hash_size(size * 2))
 
     def _begin(self, ctx: Context, size: int, slots: int) -> None:
@@ -125,7 +125,7 @@ class Graph:
         self.order = LEFT_TO_RIGHT
         self._index: dict[int, int] = {}
         self._first_id: int | None = None
-        ctx.graphs.append(self)
+        ctx.graphs.add(self)
         bus.standing.add(self)
         if bus.on:
             bus.emit(GraphCreated(self.id, ctx.id, size, slots))

@@ -7,6 +7,7 @@ freed singly: a context is reset or freed whole. The sizes are ggml's own, so `u
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -55,13 +56,13 @@ class ArenaObject:
     offs: int
     size: int
     tensor: Tensor | None = None
-    graph: Graph | None = None
 
 
 class Context:
     """`ggml_init`, ggml/src/ggml.c.
 
-    `graphs` are those that end with the context: its objects, and the views that have no object of their own.
+    `graphs` are those that end with the context: its objects, and the views that have no object of their own. A graph
+    keeps its context, not the context its graphs, so that what nobody holds any more is gone at once.
     `mem_size` is the arena's bytes. With `no_alloc` tensors get no data here, only their records: their bytes come from
     a buffer later. Without it, each tensor's data follows its record in the arena.
     """
@@ -73,7 +74,7 @@ class Context:
         self.mem_size = pad(mem_size or GGML_MEM_ALIGN, GGML_MEM_ALIGN)
         self.no_alloc = no_alloc
         self.objects: list[ArenaObject] = []
-        self.graphs: list[Graph] = []
+        self.graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.mem_buffer: Memory = np.zeros(0 if no_alloc else self.mem_size, np.uint8)
         bus.standing.add(self)
         if bus.on:
@@ -172,9 +173,9 @@ class Context:
         bus.standing.discard(self)
 
     def _drop(self) -> None:
-        for graph in self.graphs:
+        for graph in sorted(self.graphs, key=lambda graph: graph.id):
             graph.freed()
-        self.objects, self.graphs = [], []
+        self.objects, self.graphs = [], weakref.WeakSet()
 
     def snapshot(self) -> Iterator[Event]:
         yield ContextCreated(self.id, self.mem_size, self.no_alloc)
