@@ -1,6 +1,7 @@
 // The memory timeline: lifetimes over the execution order, baked once; a step redraws only what lives now.
 
 import { Surface, el, setText } from "./dom.js";
+import { boundWords, liveSet, paintBound, paintLiveSet } from "./live.js";
 import { lifeOf } from "./map.js";
 import { formatBytes, visible } from "./sentence.js";
 import { FAMILIES, familyOf } from "./theme.js";
@@ -25,6 +26,8 @@ export class TimelinePane {
     this.title = "Memory timeline";
     /** @type {Plan | null} */
     this.plan = null;
+    /** @type {import("./live.js").LiveSet | null} */
+    this.live = null;
     /** @type {Window} */
     this.window = { x0: 0, x1: 1, y0: 0, y1: 1 };
     /** Baked rectangles of the plans met so far. @type {Map<Plan, HTMLCanvasElement>} */
@@ -50,7 +53,14 @@ export class TimelinePane {
       mark.style.background = `var(--vg-families-${k})`;
       this.legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text })]));
     });
+    if (player.tracks.track("live").length) this.nameLines();
     this.listen();
+  }
+
+  nameLines() {
+    for (const [text, mark] of [["live set, up to now", "vg-line-mark"], ["lower bound: the largest live set", "vg-line-mark vg-dotted"]]) {
+      this.legend.append(el("span", "vg-key", {}, [el("span", mark), el("span", "", { text })]));
+    }
   }
 
   invalidate() {
@@ -109,6 +119,7 @@ export class TimelinePane {
     this.clip(c);
     this.paintLive(c, plan, position);
     this.paintSelected(c, plan, step);
+    if (this.live) paintLiveSet(this.player, c, this.live, this.scale(), position);
     c.restore();
     this.paintHead(c, position);
     if (this.brush) this.paintBrush(c);
@@ -121,6 +132,7 @@ export class TimelinePane {
     this.reset.disabled = true;
     if (!plan) return;
     this.window = whole(plan);
+    this.live = liveSet(this.player, plan.plan);
     const { tracks } = this.player;
     const life = tracks.track("life");
     const names = plan.atPeak.map((r) => `${visible(tracks.name(life.col("tensor")[r]))} ${formatBytes(life.col("size")[r])}`);
@@ -131,7 +143,13 @@ export class TimelinePane {
 
   /** @param {Plan} plan */
   peakWords(plan) {
-    return plan.size < plan.whole ? `Reaches ${formatBytes(plan.size)} of ${formatBytes(plan.whole)}` : `Peak ${formatBytes(plan.size)}`;
+    const reached = plan.size < plan.whole ? `Reaches ${formatBytes(plan.size)} of ${formatBytes(plan.whole)}` : `Peak ${formatBytes(plan.size)}`;
+    return reached + boundWords(plan.size, this.live);
+  }
+
+  /** @returns {import("./live.js").Scale} */
+  scale() {
+    return { x: (p) => this.x(p), y: (bytes) => this.y(bytes) };
   }
 
   /** @param {CanvasRenderingContext2D} c */
@@ -169,6 +187,7 @@ export class TimelinePane {
       c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
     }
     c.globalAlpha = 1;
+    if (this.live) paintBound(this.player, c, this.live, this.scale());
     c.restore();
     this.paintPeak(c, plan);
     if (this.baked.size >= BITMAPS) this.baked.clear();
@@ -272,16 +291,19 @@ export class TimelinePane {
     const { x0, x1 } = this.window;
     const { palette, fonts } = this.player;
     const shown = position >= x0 && position < x1;
-    this.paintTicks(c, shown ? this.x(position + 0.5) : -100);
-    if (!shown) return;
     const x = this.x(position + 0.5);
+    if (!shown) return this.paintTicks(c, -100, -100);
     const bottom = this.surface.height - BOTTOM;
     c.fillStyle = palette.accent;
     c.fillRect(Math.round(x) - 0.75, TOP, 1.5, bottom - TOP);
     c.font = `600 11px ${fonts.ui}`;
-    const text = String(position);
+    const held = this.live?.bytes[position];
+    const text = held === undefined ? String(position) : `${position}: ${formatBytes(held)} live`;
     const w = c.measureText(text).width + 10;
     const left = Math.min(x - w / 2, this.surface.width - w - 2);
+    this.paintTicks(c, left, left + w);
+    c.font = `600 11px ${fonts.ui}`;
+    c.fillStyle = palette.accent;
     c.beginPath();
     c.roundRect(left, bottom + 1, w, 16, 3);
     c.fill();
@@ -292,8 +314,9 @@ export class TimelinePane {
     c.textAlign = "left";
   }
 
-  /** Positions along the bottom, but for those that the current one would touch. @param {CanvasRenderingContext2D} c @param {number} taken */
-  paintTicks(c, taken) {
+  /** Positions along the bottom, but for those that would touch the current one's words.
+   * @param {CanvasRenderingContext2D} c @param {number} from @param {number} to */
+  paintTicks(c, from, to) {
     const { palette, fonts } = this.player;
     c.font = `10.5px ${fonts.ui}`;
     c.fillStyle = palette.faint;
@@ -301,7 +324,7 @@ export class TimelinePane {
     c.textAlign = "center";
     for (const p of ticks(this.window.x0, this.window.x1, Math.max(2, Math.floor(this.surface.width / 110)))) {
       const x = this.x(p + 0.5);
-      if (Math.abs(x - taken) > 34) c.fillText(String(p), x, this.surface.height - BOTTOM + 9);
+      if (x < from - 16 || x > to + 16) c.fillText(String(p), x, this.surface.height - BOTTOM + 9);
     }
     c.textAlign = "left";
   }
