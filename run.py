@@ -69,6 +69,8 @@ def check(_: list[str]) -> None:
 def test(arguments: list[str]) -> None:
     check([])
     chromium()
+    if not arguments:
+        run(BIN / "python", "tests/mutate_emits.py", "--fast")
     run(BIN / "python", "-m", "pytest", *arguments)
 
 
