@@ -49,9 +49,11 @@ for token in context.generate("Once upon a time", max_tokens=60, temp=0):
 #
 # `vg.record()` listens to the engine. Everything that it does while we listen becomes an event: a tensor created, a
 # node put into the graph, a free block looked at and refused, a kernel begun and ended, a token chosen. The context is
-# made anew inside, so that we also see it plan its memory.
+# made anew inside, so that we also see it plan its memory; the old one goes first, or its plan would be in the picture.
 
 # %%
+context = None
+
 with vg.record() as trace:
     context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
     story = "".join(token.text for token in context.generate("Once upon a time", max_tokens=6, temp=0))

@@ -17,7 +17,11 @@ import build  # noqa: E402
 
 SOURCES = build.chapters()
 PRINTED = {
-    "00-tour": ["<Model tiny.gguf: llama, 4 layers, width 256>", " events", "the plan takes"],
+    "00-tour": [
+        "<Model tiny.gguf: llama, 4 layers, width 256>",
+        " events",
+        "the plan takes 3,546,112 bytes; at node 29",
+    ],
     "05-galloc": [
         "wx goes to offset 0 of chunk 0: from the end",
         "wx+b goes to offset 8 of chunk 0: from the end",
