@@ -191,7 +191,7 @@ def graph(
     print(f"{output}: {len(built.nodes)} nodes, {len(built.leafs)} leafs")
 
 
-@app.command(epilog=epilog("vizggml alloc GRAPH.json --alignment 32 --json"))
+@app.command(epilog=epilog("vizggml graph tiny -o tiny.json", "vizggml alloc tiny.json --alignment 32 --json"))
 def alloc(
     graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH.json...", help="graph files; one answer a line")],
     alignment: Annotated[int, typer.Option(min=1, help="bytes; a power of two")] = 32,
@@ -212,7 +212,7 @@ def alloc(
         if json_:
             print(json.dumps({**report, "live": live_report(live, file.tensors)}))
         else:
-            print_alloc(path, report)
+            print_alloc(path, report, {str(id): tensor.name for id, tensor in file.tensors.items()})
             print(live_line(live, live.reached(places_reported(report, file.tensors))))
 
 
@@ -265,7 +265,9 @@ def plan(
     ctx_size: Annotated[int, typer.Option("-c", "--ctx-size", min=0, help="tokens; 0: as many as in training")] = 512,
     batch_size: Annotated[int, typer.Option("-b", "--batch-size", min=1, help="tokens of one decode")] = 2048,
     ubatch_size: UBatch = 512,
-    flash_attn: Annotated[FlashAttnType, typer.Option("-fa", "--flash-attn")] = FlashAttnType.auto,
+    flash_attn: Annotated[
+        FlashAttnType, typer.Option("-fa", "--flash-attn", help="flash attention; auto: on, as the CPU has it")
+    ] = FlashAttnType.auto,
     cache_type_k: Annotated[str, typer.Option("-ctk", "--cache-type-k", help="type of the keys")] = "f16",
     cache_type_v: Annotated[str, typer.Option("-ctv", "--cache-type-v", help="type of the values")] = "f16",
     parallel: Annotated[int, typer.Option("-np", "--np", "--parallel", min=1, help="sequences at once")] = 1,

@@ -36,12 +36,12 @@ def print_info(facts: dict[str, Any], listed: list[dict[str, Any]]) -> None:
     console.print(f"{facts['n_tensors']} tensors, {facts['bytes']:,} bytes")
 
 
-def print_alloc(path: Path, report: AllocReport) -> None:
+def print_alloc(path: Path, report: AllocReport, names: dict[str, str]) -> None:
     chunks = [chunk for buffer in report["buffers"] for chunk in buffer["chunks"]]
-    table = Table("tensor", "chunk", "offset", "size", "reuses", title=escape(f"{path}"), title_justify="left")
-    for name, at in report["tensors"].items():
+    table = Table("id", "tensor", "chunk", "offset", "size", "reuses", title=escape(f"{path}"), title_justify="left")
+    for id, at in report["tensors"].items():
         reuses = "" if at["reuses"] is None else str(at["reuses"])
-        table.add_row(escape(name), str(at["chunk"]), f"{at['offset']:,}", f"{at['size']:,}", reuses)
+        table.add_row(id, escape(names[id]), str(at["chunk"]), f"{at['offset']:,}", f"{at['size']:,}", reuses)
     console = Console()
     console.print(table)
     console.print(f"{report['size']:,} bytes in {len(chunks)} chunk{'s' if len(chunks) != 1 else ''}")

