@@ -193,7 +193,9 @@ def test_meta_says_all_that_a_reader_needs(lesson: Trace) -> None:
     assert chosen["ggml"] == "ggml_dyn_tallocr_alloc, ggml/src/ggml-alloc.c"
     assert chosen["sentence"] == SENTENCES["BlockChosen"]
     assert ["offset", "offset"] in chosen["fields"]
-    tracks = "node count arena split buffer place block chunk life live scratch thread reuse token eval cell kv".split()
+    tracks = (
+        "node count arena split copy buffer place block chunk life live reserve scratch thread reuse token eval cell kv"
+    ).split()
     assert sorted(meta["tracks"]) == sorted(tracks)
 
 

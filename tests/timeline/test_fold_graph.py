@@ -13,6 +13,7 @@ from vizggml.events import (
     ContextFreed,
     ContextId,
     ContextReset,
+    CopyInserted,
     Event,
     FlagsSet,
     GallocId,
@@ -32,6 +33,7 @@ from vizggml.events import (
     SplitOpened,
     StridesChanged,
     TensorAssigned,
+    TensorCopied,
     TensorCreated,
     TensorFreed,
     TensorId,
@@ -233,5 +235,35 @@ def test_splits_stand_until_the_graph_is_split_again_or_gone() -> None:
     )
     backends = [tracks.string(i) for i in tracks["t.split.backend"].tolist()]
     assert backends == ["CPU", "GPU", "CPU"]
-    assert [r[:4] + r[5:] for r in rows(tracks, "split")] == [(0, 2, 0, 0, 0), (1, 2, 0, 1, 5), (2, 3, 0, 0, 2)]
+    assert [r[:4] + r[5:] for r in rows(tracks, "split")] == [
+        (0, 2, 0, 0, 0, 0),
+        (1, 2, 0, 1, 5, 1),
+        (2, 3, 0, 0, 2, 0),
+    ]
     assert at(tracks, "split", 3) == []
+
+
+def test_copies_stand_from_where_they_are_planned_until_the_graph_is_gone() -> None:
+    tracks = fold(
+        CopyInserted(G, 1, A, X, "GPU"),
+        SplitOpened(G, 0, "CPU", 0, 0),
+        TensorCopied(G, 1, A, X, "CPU", "GPU", 24),
+        GraphFreed(G),
+    )
+    planned, copied = rows(tracks, "copy")
+    backend = tracks.strings.index("GPU")
+    assert planned == (0, 2, 0, 1, 0, 2, backend, -1)
+    assert copied == (2, 3, 0, 1, 0, 2, backend, 24)
+
+
+def test_a_graph_is_part_of_the_one_of_which_it_is_a_split() -> None:
+    part = GraphId(1)
+    tracks = fold(
+        GraphCreated(G, C, 8, 17),
+        *(NodeAppended(G, t, k) for k, t in enumerate((A, B, X))),
+        SplitOpened(G, 0, "CPU", 0, 0),
+        SplitOpened(G, 1, "GPU", 1, 1),
+        GraphCreated(part, C, 2, 0),
+        *(NodeAppended(part, t, k) for k, t in enumerate((B, X))),
+    )
+    assert tracks["graph.part_of"].tolist() == [-1, 0]

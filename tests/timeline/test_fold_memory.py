@@ -346,3 +346,37 @@ def test_placing_while_computing() -> None:
     assert (y["first"], y["last"], y["freed_by"]) == (0, 1, Z)
     assert (z["first"], z["last"], z["freed_by"]) == (1, 1, -1)
     assert blocks(tracks, tracks.n_events - 1) == [(0, 8, FREE), (8, 8, Z), (16, -1, FREE)]
+
+
+def test_a_reserve_says_why_and_stands_to_its_last_event() -> None:
+    tracks = fold(
+        *chain(),
+        ReserveBegin(GALLOC, G, "tensor size", X, 24, 48),
+        TensorAssigned(GALLOC, X, 0, 0, 0, 48, node=X),
+        ReserveEnd(GALLOC, G, (64, 32), True),
+        ComputeBegin(G, 1, 1),
+    )
+    begin = tracks.n_events - 4
+    why = tracks.strings.index("tensor size")
+    assert rows(tracks, "reserve") == [(begin, begin + 3, 0, G, why, X, 24, 48, 96, 1)]
+
+
+def test_each_buffer_of_a_plan_has_its_own_chunks() -> None:
+    """Chunk 0 of the second buffer has the number 16, and while it is computed the second allocator shows it."""
+    other = AllocatorId(1)
+    tracks = fold(
+        *chain(),
+        ReserveBegin(GALLOC, G, "asked", NONE, 0, 0),
+        AllocatorReset(AL),
+        AllocatorReset(other),
+        *OPENED,
+        *assigned(X, 0, X),
+        BlockChosen(other, Y, 0, 0, 0, 32, "last block", False, 0, node=Y),
+        TensorAssigned(GALLOC, Y, 1, 0, 0, 24, node=Y),
+        ReserveEnd(GALLOC, G, (32, 32), True),
+        ComputeBegin(G, 1, 1),
+        NodeBegin(G, Y, 0, 1),
+    )
+    assert [(life["tensor"], life["chunk"], life["offset"]) for life in lives(tracks)] == [(X, 0, 0), (Y, 16, 0)]
+    held = [row for row in at(tracks, "block", tracks.n_events - 1) if row[4] >= 0]
+    assert [(row[0], row[1], row[4]) for row in held] == [(0, 0, X), (1, 0, Y)]

@@ -24,6 +24,7 @@ from vizggml.events import (
     PlanMaximum,
     ReuseChecked,
     ReuseDecided,
+    SplitOpened,
     TensorId,
     Tokenized,
     TokenSampled,
@@ -176,3 +177,24 @@ def test_writes_into_the_cache() -> None:
 @pytest.mark.parametrize("events", [[ReuseDecided(G, True, "x")], [ComputeEnd(G, 1)], [NodeEnd(G, A, 0, 5)]])
 def test_a_recording_may_begin_in_the_middle(events: list[Event]) -> None:
     assert fold(*events).n_events == 1
+
+
+def test_the_splits_of_a_graph_are_one_evaluation_on_one_clock() -> None:
+    first, second = GraphId(1), GraphId(2)
+    tracks = fold(
+        SplitOpened(G, 0, "CPU", 0, 0),
+        SplitOpened(G, 1, "GPU", 1, 1),
+        ComputeBegin(first, 1, 1),
+        NodeBegin(first, A, 0, 10),
+        NodeEnd(first, A, 0, 20),
+        ComputeEnd(first, 100),
+        ComputeBegin(second, 1, 1),
+        NodeBegin(second, B, 0, 5),
+        NodeEnd(second, B, 0, 7),
+        ComputeEnd(second, 50),
+        ComputeBegin(first, 1, 1),
+        ComputeEnd(first, 30),
+    )
+    assert [row[:3] + row[-1:] for row in rows(tracks, "eval")] == [(2, 10, 0, 150), (10, 12, 1, 30)]
+    assert tracks["t.thread.begin_ns"].tolist() == [10, 105]
+    assert tracks["t.thread.end_ns"].tolist() == [20, 107]

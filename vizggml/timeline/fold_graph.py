@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from vizggml.timeline.track import Track
 
 VISITED, APPENDED, ASSIGNED, COMPUTING, DONE, FREED, SKIPPED = range(1, 8)
 USE_COUNT, N_CHILDREN, N_VIEWS = range(3)
+NOT_COPIED = -1
 Shape = tuple[int, int, int, int]
 NO_SHAPE: Shape = (0, 0, 0, 0)
 LAYER_NAME = re.compile(r"^blk\.(\d+)\.|^cache_[kv]_l(\d+)|-(\d+)(?= \(|$)")
@@ -89,6 +91,7 @@ class Graphs:
         self.leafs: list[list[int]] = []
         self.created = array("i")
         self.position: list[dict[int, int]] = []
+        self.splits: dict[int, list[int]] = {}
 
     def grow(self, n: int) -> None:
         while len(self.nodes) < n:
@@ -104,7 +107,19 @@ class Graphs:
             "graph.leaf_ptr": _pointers(self.leafs),
             "graph.leaf": np.array([t for g in self.leafs for t in g], np.int32),
             "graph.created": np.array(self.created, np.int32),
+            "graph.part_of": np.array(self.part_of(), np.int32),
         }
+
+    def part_of(self) -> list[int]:
+        """For each graph the graph of which it is one split, -1 for none."""
+        parts: dict[tuple[int, ...], int] = {}
+        for graph, firsts in self.splits.items():
+            if not 0 <= graph < len(self.nodes):
+                continue
+            for first, end in pairwise([*firsts, len(self.nodes[graph])]):
+                parts[tuple(self.nodes[graph][first:end])] = graph
+        found = [parts.get(tuple(nodes), -1) if parts and nodes else -1 for nodes in self.nodes]
+        return [-1 if graph in self.splits else whole for graph, whole in enumerate(found)]
 
 
 def _pointers(lists: list[list[int]]) -> Column:
@@ -122,10 +137,14 @@ class GraphFold:
         self.node = Track("node", {"tensor": "i", "status": "i"})
         self.count = Track("count", {"tensor": "i", "which": "i", "value": "i"})
         self.arena = Track("arena", {"context": "i", "used": "d", "n_objects": "i"})
-        self.split = Track("split", {"graph": "i", "split": "i", "backend": "i", "first_node": "i"})
-        self.tracks = (self.node, self.count, self.arena, self.split)
+        self.split = Track("split", {"graph": "i", "split": "i", "backend": "i", "first_node": "i", "n_inputs": "i"})
+        self.copy = Track(
+            "copy", {"graph": "i", "split": "i", "tensor": "i", "copy": "i", "backend": "i", "nbytes": "d"}
+        )
+        self.tracks = (self.node, self.count, self.arena, self.split, self.copy)
         self._contents: dict[int, list[int]] = {}
         self._n_splits: dict[int, int] = {}
+        self._copies: dict[int, list[tuple[int, int, int]]] = {}
         self._placed_before: list[int] | None = None
         self._fused: dict[int, tuple[int, ...]] = {}
 
@@ -161,6 +180,8 @@ class GraphFold:
             "NodeSkipped": self.node_skipped,
             "NodesFused": self.nodes_fused,
             "SplitOpened": self.split_opened,
+            "CopyInserted": self.copy_inserted,
+            "TensorCopied": self.tensor_copied,
         }
 
     def snapshot_begin(self, i: int, node: int) -> None:
@@ -237,6 +258,7 @@ class GraphFold:
 
     def graph_freed(self, i: int, node: int, graph: int) -> None:
         self._close_splits(i, graph)
+        self.copy.clear_all(i, self._copies.pop(graph, ()))
 
     def visit_enter(self, i: int, node: int, graph: int, tensor: int, slot: int, probes: int) -> None:
         self.node.set(i, tensor, tensor, VISITED)
@@ -299,11 +321,29 @@ class GraphFold:
     ) -> None:
         if split == 0:
             self._close_splits(i, graph)
+            self.graphs.splits[graph] = []
+        self.graphs.splits.setdefault(graph, []).append(first_node)
         self._n_splits[graph] = self._n_splits.get(graph, 0) + 1
-        self.split.set(i, (graph, self._n_splits[graph]), graph, small(split), backend, small(first_node))
+        key = graph, self._n_splits[graph]
+        self.split.set(i, key, graph, small(split), backend, small(first_node), small(n_inputs))
 
     def _close_splits(self, i: int, graph: int) -> None:
+        """The copies are told before the splits that they are for: those stay."""
         self.split.clear_all(i, [(graph, k + 1) for k in range(self._n_splits.pop(graph, 0))])
+
+    def copy_inserted(self, i: int, node: int, graph: int, split: int, tensor: int, copy: int, backend: int) -> None:
+        self._set_copy(i, graph, split, tensor, copy, backend, NOT_COPIED)
+
+    def tensor_copied(
+        self, i: int, node: int, graph: int, split: int, tensor: int, copy: int, source: int, backend: int, nbytes: int
+    ) -> None:
+        self._set_copy(i, graph, split, tensor, copy, backend, nbytes)
+
+    def _set_copy(self, i: int, graph: int, split: int, tensor: int, copy: int, backend: int, nbytes: int) -> None:
+        key = graph, split, tensor
+        if key not in self.copy.open:
+            self._copies.setdefault(graph, []).append(key)
+        self.copy.set(i, key, graph, small(split), tensor, copy, backend, nbytes)
 
 
 def small(value: int) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from vizggml.ggml.types import FLAG_INPUT
 from vizggml.timeline.fold_graph import GraphFold, Handler, small
 from vizggml.timeline.live import LiveSets
-from vizggml.timeline.plan import Life, Plan, lives_of_placement
+from vizggml.timeline.plan import MAX_CHUNKS, Life, Plan, lives_of_placement
 from vizggml.timeline.track import Track
 
 FREE = -1
@@ -98,7 +98,9 @@ class MemoryFold:
         columns = {"plan": "i", "tensor": "i", "chunk": "i", "offset": "d", "size": "d", "first": "i", "last": "i"}
         self.life = Track("life", {**columns, "reuses": "i", "freed_by": "i"})
         self.live = LiveSets()
-        self.tracks = (self.buffer, self.place, self.block, self.chunk, self.life, self.live.track)
+        why = {"why": "i", "tensor": "i", "had": "d", "needed": "d", "size": "d", "anew": "i"}
+        self.reserve = Track("reserve", {"galloc": "i", "graph": "i", **why})
+        self.tracks = (self.buffer, self.place, self.block, self.chunk, self.life, self.live.track, self.reserve)
         self.blocks = Blocks(self.block)
         self.n_plans = 0
         self.plan: Plan | None = None
@@ -254,7 +256,10 @@ class MemoryFold:
 
     # the plan
 
-    def reserve_begin(self, i: int, node: int, galloc: int, graph: int, *rest: int) -> None:
+    def reserve_begin(
+        self, i: int, node: int, galloc: int, graph: int, why: int, tensor: int, had: int, needed: int
+    ) -> None:
+        self.reserve.set(i, galloc, galloc, graph, why, tensor, had, needed, 0, 0)
         if self._snapshot and not self.graph.graphs.nodes[graph]:
             # the graph it was made for is gone: nothing that stands has a place in it
             self.plan = None
@@ -281,8 +286,12 @@ class MemoryFold:
             return
         if plan is None or plan.finished:
             plan = self._new_plan(i, self.computing.graph if self.computing else -1, galloc)
-        plan.allocator = self._allocator_of.get((galloc, buffer_id), self._last_allocator)
-        held = self._asked.get(plan.allocator, 0)
+        allocator = self._allocator_of.get((galloc, buffer_id), self._last_allocator)
+        plan.allocators[buffer_id] = allocator
+        if buffer_id == min(plan.allocators):
+            plan.allocator = allocator
+        held = self._asked.get(allocator, 0)
+        chunk += buffer_id * MAX_CHUNKS
         # the graph allocator places all inputs before the first node
         is_input = galloc >= 0 and tensor >= 0 and self.graph.tensors.flags[tensor] & FLAG_INPUT
         at = 0 if is_input else plan.at(node)
@@ -331,7 +340,8 @@ class MemoryFold:
         self._end_life(before, at - 1, tensor)
         allocator = self._allocator_of.get((galloc, buffer_id), NO_ALLOCATOR)
         held, owner = self.blocks.at(allocator, chunk, offset)
-        self._live(i, plan, Life(tensor, chunk, offset, size, at, plan.n_nodes - 1, reuses=parent, held=held))
+        where = chunk + buffer_id * MAX_CHUNKS
+        self._live(i, plan, Life(tensor, where, offset, size, at, plan.n_nodes - 1, reuses=parent, held=held))
         self.live.take(i, plan, at, (held or size) - ((before.held or before.size) if before is not None else 0))
         if owner == parent:
             self.blocks.set(i, allocator, chunk, offset, held, tensor)
@@ -357,6 +367,11 @@ class MemoryFold:
         self._freed(i, tensor, node)
 
     def reserve_end(self, i: int, node: int, galloc: int, graph: int, sizes: tuple[int, ...], realloc: int) -> None:
+        held = self.reserve.open.get(galloc)
+        if held is not None:
+            self.reserve.amend(held[0], "size", sum(sizes))
+            self.reserve.amend(held[0], "anew", realloc)
+        self.reserve.clear(i + 1, galloc)
         self._finish_plan(i)
 
     def _finish_plan(self, i: int) -> None:
@@ -397,7 +412,7 @@ class MemoryFold:
     # computing by the plan
 
     def compute_begin(self, i: int, node: int, graph: int, n_nodes: int, n_threads: int) -> None:
-        plan = self.planned.get(graph)
+        plan = self.planned.get(graph) or self._plan_of_whole(graph)
         if plan is None:
             self._plan_from_placement(i, graph, -1)
             plan = self.planned.get(graph)
@@ -406,8 +421,17 @@ class MemoryFold:
             self.computing = Plan(-1, graph, -1, self.graph.graphs.position[graph] if graph >= 0 else {})
             return
         self.computing = plan
+        nodes = self.graph.graphs.nodes[graph]
         plan.begin_compute()
-        self._show(i, plan, plan.advance(0), fresh=True)
+        self._show(i, plan, plan.advance(plan.at(nodes[0]) if nodes else 0), fresh=True)
+
+    def _plan_of_whole(self, graph: int) -> Plan | None:
+        """The plan by which a graph is computed that is one split of a planned graph."""
+        nodes = self.graph.graphs.nodes[graph] if graph >= 0 else ()
+        for plan in reversed(self.planned.values()):
+            if nodes and all(tensor in plan.position for tensor in nodes):
+                return plan
+        return None
 
     def node_begin(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
         self._advance(i, graph, tensor)
@@ -417,7 +441,7 @@ class MemoryFold:
 
     def _advance(self, i: int, graph: int, tensor: int) -> None:
         plan = self.computing
-        if plan is not None and plan.graph == graph and plan.number >= 0:
+        if plan is not None and plan.number >= 0 and (plan.graph == graph or tensor in plan.position):
             self._show(i, plan, plan.advance(plan.at(tensor)))
 
     def compute_end(self, i: int, node: int, graph: int, ns: int) -> None:
@@ -426,10 +450,11 @@ class MemoryFold:
 
     def _show(self, i: int, plan: Plan, chunks: Iterable[int], fresh: bool = False) -> None:
         """Draw the chunks that changed anew: what lives there now, and the gaps between."""
-        allocator = plan.allocator
-        if fresh:
+        for allocator in {plan.allocator, *plan.allocators.values()} if fresh else ():
             self.blocks.clear_allocator(i, allocator)
-        for chunk in chunks:
-            size = max(int(self.chunk.value((allocator, chunk), "size", 0)), plan.chunk_ends[chunk])
+        for number in chunks:
+            buffer, chunk = divmod(number, MAX_CHUNKS)
+            allocator = plan.allocators.get(buffer, plan.allocator)
+            size = max(int(self.chunk.value((allocator, chunk), "size", 0)), plan.chunk_ends[number])
             self.chunk.set(i, (allocator, chunk), allocator, small(chunk), size)
-            self.blocks.show(i, allocator, chunk, plan.tiles(chunk, size))
+            self.blocks.show(i, allocator, chunk, plan.tiles(number, size))

@@ -50,6 +50,9 @@ class RunFold:
         self._maximum: dict[int, float] = {}
         self._planned: dict[int, list[int]] = {}
         self._n_checks = 0
+        self._n_splits = 1
+        self._n_computed = 0
+        self._ns_before = 0
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -57,6 +60,7 @@ class RunFold:
             "PlanMaximum": self.plan_maximum,
             "PlanEnd": self.plan_end,
             "GraphFreed": self.graph_freed,
+            "SplitOpened": self.split_opened,
             "ComputeBegin": self.compute_begin,
             "ComputeEnd": self.compute_end,
             "NodeBegin": self.node_begin,
@@ -126,7 +130,12 @@ class RunFold:
     def _forget_tokens(self, i: int, pos: int) -> None:
         self.token.clear_all(i, [p for p in self.token.open if isinstance(p, int) and p >= pos])
 
+    def split_opened(self, i: int, node: int, graph: int, split: int, *rest: int) -> None:
+        """An evaluation computes as many graphs as its graph has splits."""
+        self._n_splits, self._n_computed = max(1, split + 1), 0
+
     def decode_begin(self, i: int, node: int, *rest: int) -> None:
+        self._n_computed = 0
         self._ubatches.clear()
         self._computed = True
 
@@ -152,22 +161,27 @@ class RunFold:
         self.eval.amend(self._eval_row, "reused", reused)
 
     def compute_begin(self, i: int, node: int, graph: int, n_nodes: int, n_threads: int) -> None:
-        self._begin_eval(i)
-        self.eval.amend(self._eval_row, "graph", graph)
+        if self._n_computed % self._n_splits == 0:
+            self._begin_eval(i)
+            self._ns_before = 0
+            self.eval.amend(self._eval_row, "graph", graph)
+        self._n_computed += 1
         self.thread.clear_all(i)
 
     def compute_end(self, i: int, node: int, graph: int, ns: int) -> None:
+        self._ns_before += ns
         if self._eval_row != NONE:
-            self.eval.amend(self._eval_row, "ns", ns)
+            self.eval.amend(self._eval_row, "ns", self._ns_before)
         self._computed = True
 
     def node_begin(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
-        self.thread.set(i, (tensor, thread), self.n_evals - 1, tensor, small(thread), ns, ns, 0)
+        begin = self._ns_before + ns
+        self.thread.set(i, (tensor, thread), self.n_evals - 1, tensor, small(thread), begin, begin, 0)
 
     def node_end(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
         held = self.thread.open.get((tensor, thread))
         if held is not None:
-            self.thread.amend(held[0], "end_ns", ns)
+            self.thread.amend(held[0], "end_ns", self._ns_before + ns)
 
     def barrier_wait(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
         held = self.thread.open.get((tensor, thread))

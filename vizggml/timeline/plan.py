@@ -10,6 +10,8 @@ from vizggml.timeline.fold_graph import GraphFold
 from vizggml.timeline.track import Track, Values
 
 NONE = -1
+MAX_CHUNKS = 16
+"""`GGML_VBUFFER_MAX_CHUNKS`, ggml/src/ggml-alloc.c: chunk c of a plan's buffer b has the number b * 16 + c here."""
 
 
 @dataclass(slots=True)
@@ -35,6 +37,8 @@ class Life:
 class Plan:
     """One plan. `position` is the execution order of its graph; `allocator` the free list it was made with.
 
+    Over several buffers each has its own: `allocators`, by the buffer's place.
+
     While its graph is computed, `advance` follows which of its tensors are live.
     """
 
@@ -43,6 +47,7 @@ class Plan:
     galloc: int
     position: dict[int, int]
     allocator: int = NONE
+    allocators: dict[int, int] = field(default_factory=dict)
     finished: bool = False
     lives: dict[int, Life] = field(default_factory=dict)
     chunk_ends: dict[int, int] = field(default_factory=dict)
