@@ -326,7 +326,7 @@ def lab(
     laid = lay(folder)
     print(f"chapters in {folder}: {len(laid.new)} new, {len(laid.updated)} brought up to date")
     for name in laid.kept:
-        print(f"  {name} is yours: left as you changed it")
+        print(f"  {name} is yours: left as you changed it (move it away, and a fresh one is laid)")
     raise typer.Exit(subprocess.run(jupyter_command(folder, browser=browser, port=port), check=False).returncode)
 
 

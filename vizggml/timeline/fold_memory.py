@@ -386,11 +386,13 @@ class MemoryFold:
 
     def _plan_from_placement(self, i: int, graph: int, galloc: int) -> None:
         compute = {buffer for buffer, usage in self.usage.items() if usage == "compute"}
-        lives = lives_of_placement(self.graph, graph, self.place, compute)
+        allocators = {b: a for (g, b), a in self._allocator_of.items() if g == galloc}
+        lives = lives_of_placement(self.graph, graph, self.place, compute, len(allocators))
         if not lives:
             return
         plan = self._new_plan(i, graph, galloc)
         plan.finished = True
+        plan.allocators = allocators
         known = self._allocator_of.get((galloc, 0))
         plan.allocator = self._allocator_behind(lives) if known is None else known
         for life in lives:

@@ -104,13 +104,15 @@ class Plan:
         return tiles
 
 
-def lives_of_placement(fold: GraphFold, graph: int, place: Track, compute: set[int]) -> list[Life]:
+def lives_of_placement(
+    fold: GraphFold, graph: int, place: Track, compute: set[int], n_allocators: int = 1
+) -> list[Life]:
     """The lifetimes that the places of a graph's tensors in the `compute` buffers imply, in order of their beginnings.
 
     A tensor lives from its node to the last node that reads it or a view of it; outputs live to the end. Where a node
     lies at its source's place, and nobody needs the source later, it reuses the source.
     """
-    lives = _placed(fold, graph, place, compute)
+    lives = _placed(fold, graph, place, compute, n_allocators)
     tensors, nodes = fold.tensors, fold.graphs.nodes[graph]
     for at, node in enumerate(nodes):
         for src in (*tensors.src[node], tensors.view_src[node]):
@@ -133,8 +135,11 @@ def _takes_over(life: Life, parent: Life) -> bool:
     return (parent.chunk, parent.offset, parent.last) == (life.chunk, life.offset, life.first)
 
 
-def _placed(fold: GraphFold, graph: int, place: Track, compute: set[int]) -> dict[int, Life]:
-    """Where each of the graph's tensors lies, but for views and what has memory of its own. A buffer is a chunk."""
+def _placed(fold: GraphFold, graph: int, place: Track, compute: set[int], n_allocators: int) -> dict[int, Life]:
+    """Where each of the graph's tensors lies, but for views and what has memory of its own.
+
+    A buffer is a chunk; where there are as many as allocators, the first chunk of each.
+    """
     rows: dict[int, Values] = {}
     for tensor in (*fold.graphs.leafs[graph], *fold.graphs.nodes[graph]):
         if fold.tensors.view_src[tensor] < 0 and place.value(tensor, "buffer") in compute:
@@ -144,6 +149,6 @@ def _placed(fold: GraphFold, graph: int, place: Track, compute: set[int]) -> dic
     for tensor, (_, buffer, offset, size) in rows.items():
         first = fold.graphs.position[graph].get(tensor, 0)
         held = pad(int(size), TENSOR_ALIGNMENT)
-        chunk = buffers.index(int(buffer))
+        chunk = buffers.index(int(buffer)) * (MAX_CHUNKS if len(buffers) == n_allocators else 1)
         lives[tensor] = Life(tensor, chunk, int(offset), int(size), first, first, held=held)
     return lives

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:d802eb044b7faf5b3f040c255f8306094d5b57d8c9faf952813beb9b31db48db
+// vizggml player, bundled; sources sha256:2470d8aa2577bf6462f817f40939c2118368349273183e540af439d1b7336492
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -430,6 +430,7 @@ var LIGHT = {
   families: ["#3f8fc7", "#c27ba8", "#2f9f80", "#d98a5b", "#d9a12b", "#aab2bf", "#76808f"],
   status: ["#ffffff", "#d3d9e1", "#9aa6b5", "#56b4e9", "#c2410c", "#2f9f80", "#c8cdd5", "#e6dfcf"],
   areas: ["#9aa6b5", "#56b4e9", "#e0a43b", "#2f9f80", "#c27ba8"],
+  backends: ["#6f5bb3", "#0e8c99", "#9c7a12", "#a8446c"],
   dark: false
 };
 var DARK = {
@@ -452,6 +453,7 @@ var DARK = {
   families: ["#4a9fd6", "#c886b0", "#35ab8a", "#dc8f5f", "#d3a23a", "#667184", "#8b96a8"],
   status: ["#12161d", "#3a4352", "#66748a", "#4aa5dc", "#ff8f57", "#35ab8a", "#363f4c", "#514a3a"],
   areas: ["#66748a", "#4aa5dc", "#d3a23a", "#35ab8a", "#c886b0"],
+  backends: ["#a48fe3", "#43bcc7", "#cfa94a", "#dc7ba3"],
   dark: true
 };
 var FAMILIES = [
@@ -1547,6 +1549,132 @@ var GraphSearch = class {
   }
 };
 
+// splits.js
+var STRIPE = 3.5;
+var WHOLE_BELOW2 = 0.3;
+var NOWHERE = 255;
+function backendsOf({ tracks, relations }) {
+  return relations.keep("backends", () => {
+    const track = tracks.track("split");
+    const names = [...new Set(Array.from({ length: track.length }, (_, r) => track.str("backend", r)))];
+    return names.length > 1 ? names : [];
+  });
+}
+function colourOf({ palette }, k) {
+  return palette.backends[k % palette.backends.length];
+}
+function nameBackends(player, legend) {
+  const names = backendsOf(player);
+  names.forEach((name, k) => {
+    const mark = el("span", "vg-swatch vg-stripe");
+    mark.style.background = `var(--vg-backends-${k % 4})`;
+    legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text: visible(name) })]));
+  });
+  if (names.length) legend.append(el("span", "vg-key", {}, [el("span", "vg-line-mark vg-copied"), el("span", "", { text: "copy to another backend" })]));
+}
+function backendByTensor(player, step) {
+  const names = backendsOf(player);
+  if (!names.length) return null;
+  const { tracks, relations } = player;
+  const [splits, copies] = [tracks.track("split"), tracks.track("copy")];
+  const rows = splits.openAt(step);
+  if (!rows.length) return null;
+  return relations.keep(`backend ${rows.join()}`, () => {
+    const of = new Uint8Array(tracks.nTensors).fill(NOWHERE);
+    const [graph, first] = ["graph", "first_node"].map((n) => splits.col(n));
+    const [ptr, node] = [tracks.columns.column("graph.ptr"), tracks.columns.column("graph.node")];
+    const indexOf = (name) => names.indexOf(name);
+    const nodeAt = (r) => ptr[graph[r]] + first[r];
+    for (const r of rows) {
+      const end = rows.filter((q) => graph[q] === graph[r] && first[q] > first[r]).reduce((least, q) => Math.min(least, nodeAt(q)), ptr[graph[r] + 1]);
+      for (let k = nodeAt(r); k < end; k++) of[node[k]] = indexOf(splits.str("backend", r));
+    }
+    const copy = copies.col("copy");
+    for (const r of copies.openAt(step)) if (copy[r] >= 0) of[copy[r]] = indexOf(copies.str("backend", r));
+    return of;
+  });
+}
+function paintBackends(c, player, folding, step, scale, strip) {
+  const of = backendByTensor(player, step);
+  if (!of) return;
+  const { tensor, w, h } = folding.graph.nodes;
+  const high = scale < WHOLE_BELOW2 ? 8 : STRIPE;
+  for (let row = 0; row < tensor.length; row++) {
+    if (of[tensor[row]] === NOWHERE || !folding.shown(row)) continue;
+    c.fillStyle = colourOf(player, of[tensor[row]]);
+    c.fillRect(folding.x(row) - w[row] / 2 + 0.5, folding.y(row) + h[row] / 2 - high - 0.5, w[row] - 1, high);
+  }
+  for (const item of folding.items) {
+    if (!item.card) continue;
+    const wide = (item.w - 2 * strip.left) / item.sections.length;
+    item.sections.forEach((s, k) => {
+      const placed = folding.graph.sections[s].nodes.map((t) => of[t]).filter((b) => b !== NOWHERE);
+      placed.sort();
+      placed.forEach((b, n) => {
+        c.fillStyle = colourOf(player, b);
+        const part = (wide - 1) / placed.length;
+        c.fillRect(item.x + strip.left + wide * k + part * n, item.y + strip.top + strip.height + 3, part + 0.2, STRIPE);
+      });
+    });
+  }
+}
+function paintCopies(c, player, { folding, painter }, step, scale) {
+  const of = backendByTensor(player, step);
+  if (!of) return;
+  const { tracks } = player;
+  const track = tracks.track("copy");
+  const [tensor, nbytes] = ["tensor", "nbytes"].map((n) => track.col(n));
+  const names = backendsOf(player);
+  const copied = /* @__PURE__ */ new Map();
+  track.each(step, (r) => {
+    const list = copied.get(tensor[r]) ?? [];
+    list.push({ backend: names.indexOf(track.str("backend", r)), there: nbytes[r] >= 0 });
+    copied.set(tensor[r], list);
+  });
+  if (!copied.size) return;
+  const { src, dst } = folding.graph.edges;
+  const rows = folding.graph.nodes.tensor;
+  c.lineWidth = Math.max(2.2, 1.6 / scale);
+  for (let e = 0; e < src.length; e++) {
+    const to = of[rows[dst[e]]];
+    const copy = copied.get(rows[src[e]])?.find((k) => k.backend === to);
+    if (!copy) continue;
+    c.strokeStyle = colourOf(player, to);
+    c.setLineDash(copy.there ? [] : [6, 4]);
+    c.beginPath();
+    painter.trace(c, e, null, null);
+    c.stroke();
+  }
+  c.setLineDash([]);
+}
+function splitRows({ tracks, relations }, step) {
+  const [splits, copies] = [tracks.track("split"), tracks.track("copy")];
+  const [graph, split, first] = ["graph", "split", "first_node"].map((n) => splits.col(n));
+  const [tensor, nbytes, ofGraph, ofSplit, copy] = ["tensor", "nbytes", "graph", "split", "copy"].map((n) => copies.col(n));
+  const [ptr, node] = [tracks.columns.column("graph.ptr"), tracks.columns.column("graph.node")];
+  const open = splits.openAt(step);
+  const about = relations.focus.graph[step];
+  const shown = open.some((r) => graph[r] === about) ? about : graph[open[open.length - 1]];
+  const brought = copies.openAt(step);
+  const rows = open.filter((r) => graph[r] === shown);
+  const current = relations.focus.node[step];
+  const nodes = Array.from(node.subarray(ptr[shown] ?? 0, ptr[shown + 1] ?? 0));
+  const at = nodes.indexOf(current);
+  return rows.map((r, k) => {
+    const end = k + 1 < rows.length ? first[rows[k + 1]] : nodes.length;
+    const inputs = brought.filter((q) => ofGraph[q] === shown && ofSplit[q] === split[r]).sort((p, q) => copy[p] - copy[q]);
+    const words = inputs.map((q) => visible(tracks.name(tensor[q])) + (nbytes[q] >= 0 ? ` ${formatBytes(nbytes[q])}` : ""));
+    const said = tracks.field(step, "graph") === shown ? tracks.field(step, "split") : void 0;
+    const marked = said === void 0 ? at >= first[r] && at < end : said === split[r];
+    const name = nodes.length > first[r] ? visible(tracks.name(nodes[first[r]])) : "";
+    return {
+      cells: [String(split[r]), visible(splits.str("backend", r)), `${first[r]}: ${name}`, String(end - first[r]), words.join(", ") || "none copied"],
+      marked,
+      titled: true
+    };
+  });
+}
+
 // graph.js
 var [SMALLEST, LARGEST] = [0.02, 4];
 var COMFORT = 1.15;
@@ -1602,6 +1730,7 @@ var GraphPane = class {
       mark.style.background = `var(--vg-status-${status})`;
       this.legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text })]));
     });
+    nameBackends(this.player, this.legend);
   }
   fillChoice() {
     const { graphs } = this.player.layout;
@@ -1811,6 +1940,8 @@ var GraphPane = class {
     c.translate(view.x, view.y);
     c.scale(view.scale, view.scale);
     paintStatus(c, player, drawing.folding, this.status, view.scale);
+    paintBackends(c, player, drawing.folding, step, view.scale, STRIP);
+    paintCopies(c, player, drawing, step, view.scale);
     if (about >= 0) paintKin(c, player, drawing, about, this.showPath ? player.relations.ancestors(about) : null, view.scale);
     paintFound(c, player, drawing.folding, this.found, view.scale);
     paintRings(c, player, drawing.folding, row, view.scale);
@@ -2035,20 +2166,254 @@ var Lanes = class {
   planOf(allocator, step) {
     const { plans } = this.relations;
     const alone = this.groups.length < 2;
-    return plans.findLast((plan) => plan.begin <= step && (plan.allocator === allocator || alone && plan.allocator < 0)) ?? null;
+    return plans.findLast((plan) => plan.begin <= step && (plan.allocators.includes(allocator) || alone && !plan.allocators.length)) ?? null;
   }
   /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
   nameOf(lane, step) {
     const { plans } = this.relations;
     const plan = this.planOf(lane.allocator, step);
-    const planned = plan ?? plans.find((p) => p.allocator === lane.allocator);
+    const planned = plan ?? plans.find((p) => p.allocators.includes(lane.allocator));
     const group = this.groups.find((g) => g.allocator === lane.allocator);
     const many = this.groups.filter((g) => g.holds).length > 1;
     const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
+    const buffer = planned && planned.allocators.length > 1 ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
     const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
-    return `${whose}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
+    return `${whose}${buffer}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
   }
 };
+
+// relations.js
+var Relations = class {
+  /** @param {Tracks} tracks */
+  constructor(tracks) {
+    this.tracks = tracks;
+    this.kept = {};
+  }
+  /** @template T @param {string} key @param {() => T} make @returns {T} */
+  keep(key, make) {
+    return this.kept[key] ??= make();
+  }
+  /** Tensors that `t` reads, in slot order. @param {number} t @returns {Int32Array} */
+  sources(t) {
+    return neighbours(this.keep("sources", () => this.adjacency("edge.dst", "edge.src")), t);
+  }
+  /** Tensors that read `t`. @param {number} t @returns {Int32Array} */
+  consumers(t) {
+    return neighbours(this.keep("consumers", () => this.adjacency("edge.src", "edge.dst")), t);
+  }
+  /** @param {string} from @param {string} to */
+  adjacency(from, to) {
+    const { columns, nTensors } = this.tracks;
+    const keys = columns.column(from);
+    const values = columns.column(to);
+    const ptr = new Uint32Array(nTensors + 1);
+    for (let e = 0; e < keys.length; e++) ptr[keys[e] + 1]++;
+    for (let t = 0; t < nTensors; t++) ptr[t + 1] += ptr[t];
+    const next = ptr.slice();
+    const list = new Int32Array(keys.length);
+    for (let e = 0; e < keys.length; e++) list[next[keys[e]]++] = values[e];
+    return { ptr, list };
+  }
+  /** The tensor whose memory `t` looks at: itself, unless it is a view. @param {number} t */
+  root(t) {
+    const viewSrc = this.tracks.columns.column("tensor.view_src");
+    let at = t;
+    for (let hops = 0; hops < 64 && viewSrc[at] >= 0; hops++) at = viewSrc[at];
+    return at;
+  }
+  /** For each tensor the graph it is a node (else a leaf) of and its position in execution order, -1 where none. */
+  get home() {
+    return this.keep("home", () => {
+      const { columns, nTensors } = this.tracks;
+      const graph = new Int32Array(nTensors).fill(-1);
+      const position = new Int32Array(nTensors).fill(-1);
+      const ptr = columns.column("graph.ptr");
+      const nodes = columns.column("graph.node");
+      const leafPtr = columns.column("graph.leaf_ptr");
+      const leafs = columns.column("graph.leaf");
+      for (let g = 0; g + 1 < ptr.length; g++) {
+        for (let k = ptr[g]; k < ptr[g + 1]; k++) {
+          graph[nodes[k]] = g;
+          position[nodes[k]] = k - ptr[g];
+        }
+        for (let k = leafPtr[g]; k < leafPtr[g + 1]; k++) if (graph[leafs[k]] < 0) graph[leafs[k]] = g;
+      }
+      return { graph, position };
+    });
+  }
+  /** For each event the node last worked at and the graph last spoken of, -1 before the first. */
+  get focus() {
+    return this.keep("focus", () => {
+      const { tracks } = this;
+      const graphs = tracks.kinds.map((kind) => {
+        const field = kind.fields.find(([, type]) => type === "graph");
+        return field ? tracks.columns.column(`k.${kind.name}.${field[0]}`) : null;
+      });
+      const home = this.home.graph;
+      const node = new Int32Array(tracks.n);
+      const graph = new Int32Array(tracks.n);
+      const whole2 = tracks.columns.column("graph.part_of");
+      for (let i = 0, n = -1, g = -1; i < tracks.n; i++) {
+        const at = tracks.node[i];
+        if (at >= 0) n = at;
+        const said = graphs[tracks.kind[i]]?.[tracks.row[i]];
+        if (said !== void 0) g = whole2[said] >= 0 ? whole2[said] : said;
+        else if (at >= 0 && home[at] >= 0 && home[at] !== g && this.home.position[at] >= 0 && !this.has(g, at)) g = home[at];
+        node[i] = n;
+        graph[i] = g;
+      }
+      return { node, graph };
+    });
+  }
+  /** Whether `t` is a node of a graph. @param {number} graph @param {number} t @returns {boolean} */
+  has(graph, t) {
+    if (graph < 0) return false;
+    return this.keep(`nodes ${graph}`, () => {
+      const ptr = this.tracks.columns.column("graph.ptr");
+      return new Set(this.tracks.columns.column("graph.node").subarray(ptr[graph], ptr[graph + 1]));
+    }).has(t);
+  }
+  /** The tensor in the middle of attention at event `i`, or -1. @param {number} i */
+  tensorAt(i) {
+    const node = this.tracks.node[i];
+    return node >= 0 ? node : this.tracks.tensorOf(i);
+  }
+  /** Where event `i` stands in the execution order, or -1. @param {number} i */
+  positionAt(i) {
+    const node = this.focus.node[i];
+    return node < 0 ? -1 : this.home.position[node];
+  }
+  /** The memory plans in the order in which they were made. @returns {Plan[]} */
+  get plans() {
+    return this.keep("plans", () => readPlans(this.tracks));
+  }
+  /** The plan that holds at event `i`, or null where none was made. @param {number} i @returns {Plan | null} */
+  planAt(i) {
+    const { plans } = this;
+    const starts = this.keep("planStarts", () => plans.map((plan) => plan.begin));
+    return plans[Math.max(0, upperBound(starts, i) - 1)] ?? null;
+  }
+  /** The life row of tensor `t` in the plan that holds at `i`: its own, or its twin's at the same position; -1 none.
+   * @param {number} t @param {number} i */
+  lifeRow(t, i) {
+    const plan = this.planAt(i);
+    if (!plan || t < 0) return -1;
+    const root = this.root(t);
+    return plan.rowOf.get(root) ?? -1;
+  }
+  /** Every tensor that `t` is computed from. @param {number} t @returns {Set<number>} */
+  ancestors(t) {
+    const seen = /* @__PURE__ */ new Set([t]);
+    const todo = [t];
+    while (todo.length) {
+      for (const s of this.sources(
+        /** @type {number} */
+        todo.pop()
+      )) {
+        if (!seen.has(s)) {
+          seen.add(s);
+          todo.push(s);
+        }
+      }
+    }
+    seen.delete(t);
+    return seen;
+  }
+};
+function neighbours({ ptr, list }, t) {
+  return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
+}
+var MAX_CHUNKS = 16;
+function chunkNumber(plan, allocator, chunk) {
+  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
+}
+function chunkName(plan, number) {
+  const chunk = `chunk ${number % MAX_CHUNKS}`;
+  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
+}
+function readPlans(tracks) {
+  const life = tracks.track("life");
+  const planOf = life.col("plan");
+  const rows = /* @__PURE__ */ new Map();
+  for (let r = 0; r < life.length; r++) {
+    const list = rows.get(planOf[r]);
+    if (list) list.push(r);
+    else rows.set(planOf[r], [r]);
+  }
+  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
+  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
+  let before = -1;
+  const begins = sorted.map(([, list]) => {
+    const first = life.a[list[0]];
+    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
+    return before = opened > before ? opened : first;
+  });
+  let allocators = [];
+  const plans = sorted.map(([plan, list], k) => {
+    const end = begins[k + 1] ?? tracks.n;
+    allocators = allocatorsOf(tracks, begins[k], end, allocators);
+    return readPlan(tracks, plan, list, begins[k], end, allocators);
+  });
+  return plans;
+}
+function allocatorsOf(tracks, begin, end, before) {
+  const asked = tracks.kinds.map((kind) => kind.types.allocator !== void 0);
+  const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
+  if (at < 0 || at >= end) return before;
+  const found = [tracks.field(at, "allocator")];
+  for (let i = at + 1; i < end && tracks.kind[at] === tracks.kind[i] && tracks.kindOf(i).name === "AllocatorReset"; i++) found.push(tracks.field(i, "allocator"));
+  return found;
+}
+var FAR_LESS = 0.7;
+function readPlan(tracks, plan, list, begin, end, allocators) {
+  const life = tracks.track("life");
+  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
+  const extents = /* @__PURE__ */ new Map();
+  let positions = 1;
+  const rowOf = /* @__PURE__ */ new Map();
+  for (const r of list) {
+    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
+    positions = Math.max(positions, last[r] + 1, first[r] + 1);
+    rowOf.set(tensor[r], r);
+  }
+  const sizes = chunkSizes(tracks, begin, end, allocators);
+  let total = 0;
+  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
+    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
+    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
+    total += entry.size;
+    return entry;
+  });
+  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
+  const peakPosition = first[top];
+  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
+  return {
+    plan,
+    graph: tracks.field(begin, "graph") ?? -1,
+    allocators,
+    begin,
+    rows: Int32Array.from(list),
+    rowOf,
+    positions,
+    chunks,
+    size: total,
+    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
+    peakPosition,
+    atPeak
+  };
+}
+function chunkSizes(tracks, begin, end, allocators) {
+  const track = tracks.track("chunk");
+  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
+  const sizes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length && track.a[r] < end; r++) {
+    const buffer = allocators.length ? allocators.indexOf(allocator[r]) : 0;
+    if (track.b[r] <= begin || buffer < 0) continue;
+    const number = buffer * MAX_CHUNKS + chunk[r];
+    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
+  }
+  return sizes;
+}
 
 // map.js
 var LEFT = 12;
@@ -2163,7 +2528,8 @@ var MapPane = class {
   /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
    * @param {Lane} lane @param {number} step */
   extentOf(lane, step) {
-    const chunk = this.lanes.planOf(lane.allocator, step)?.chunks.find((k) => k.chunk === lane.chunk);
+    const plan = this.lanes.planOf(lane.allocator, step);
+    const chunk = plan?.chunks.find((k) => k.chunk === chunkNumber(plan, lane.allocator, lane.chunk));
     return Math.max(chunk ? chunk.size : lane.extent, 1);
   }
   /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
@@ -2306,7 +2672,7 @@ var MapPane = class {
     const { tracks } = this.player;
     const kind = tracks.kindOf(step).name;
     const field = (name) => tracks.field(step, name);
-    const allocator = field("allocator");
+    const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
     if (field("chunk") !== lane.chunk || allocator !== void 0 && allocator !== lane.allocator) return;
     const offset = field("offset");
     if (offset === void 0) return;
@@ -2544,214 +2910,8 @@ var Now = class {
   }
 };
 
-// relations.js
-var Relations = class {
-  /** @param {Tracks} tracks */
-  constructor(tracks) {
-    this.tracks = tracks;
-    this.kept = {};
-  }
-  /** @template T @param {string} key @param {() => T} make @returns {T} */
-  keep(key, make) {
-    return this.kept[key] ??= make();
-  }
-  /** Tensors that `t` reads, in slot order. @param {number} t @returns {Int32Array} */
-  sources(t) {
-    return neighbours(this.keep("sources", () => this.adjacency("edge.dst", "edge.src")), t);
-  }
-  /** Tensors that read `t`. @param {number} t @returns {Int32Array} */
-  consumers(t) {
-    return neighbours(this.keep("consumers", () => this.adjacency("edge.src", "edge.dst")), t);
-  }
-  /** @param {string} from @param {string} to */
-  adjacency(from, to) {
-    const { columns, nTensors } = this.tracks;
-    const keys = columns.column(from);
-    const values = columns.column(to);
-    const ptr = new Uint32Array(nTensors + 1);
-    for (let e = 0; e < keys.length; e++) ptr[keys[e] + 1]++;
-    for (let t = 0; t < nTensors; t++) ptr[t + 1] += ptr[t];
-    const next = ptr.slice();
-    const list = new Int32Array(keys.length);
-    for (let e = 0; e < keys.length; e++) list[next[keys[e]]++] = values[e];
-    return { ptr, list };
-  }
-  /** The tensor whose memory `t` looks at: itself, unless it is a view. @param {number} t */
-  root(t) {
-    const viewSrc = this.tracks.columns.column("tensor.view_src");
-    let at = t;
-    for (let hops = 0; hops < 64 && viewSrc[at] >= 0; hops++) at = viewSrc[at];
-    return at;
-  }
-  /** For each tensor the graph it is a node (else a leaf) of and its position in execution order, -1 where none. */
-  get home() {
-    return this.keep("home", () => {
-      const { columns, nTensors } = this.tracks;
-      const graph = new Int32Array(nTensors).fill(-1);
-      const position = new Int32Array(nTensors).fill(-1);
-      const ptr = columns.column("graph.ptr");
-      const nodes = columns.column("graph.node");
-      const leafPtr = columns.column("graph.leaf_ptr");
-      const leafs = columns.column("graph.leaf");
-      for (let g = 0; g + 1 < ptr.length; g++) {
-        for (let k = ptr[g]; k < ptr[g + 1]; k++) {
-          graph[nodes[k]] = g;
-          position[nodes[k]] = k - ptr[g];
-        }
-        for (let k = leafPtr[g]; k < leafPtr[g + 1]; k++) if (graph[leafs[k]] < 0) graph[leafs[k]] = g;
-      }
-      return { graph, position };
-    });
-  }
-  /** For each event the node last worked at and the graph last spoken of, -1 before the first. */
-  get focus() {
-    return this.keep("focus", () => {
-      const { tracks } = this;
-      const graphs = tracks.kinds.map((kind) => {
-        const field = kind.fields.find(([, type]) => type === "graph");
-        return field ? tracks.columns.column(`k.${kind.name}.${field[0]}`) : null;
-      });
-      const home = this.home.graph;
-      const node = new Int32Array(tracks.n);
-      const graph = new Int32Array(tracks.n);
-      for (let i = 0, n = -1, g = -1; i < tracks.n; i++) {
-        const at = tracks.node[i];
-        if (at >= 0) n = at;
-        const said = graphs[tracks.kind[i]];
-        if (said) g = said[tracks.row[i]];
-        else if (at >= 0 && home[at] >= 0 && this.home.position[at] >= 0) g = home[at];
-        node[i] = n;
-        graph[i] = g;
-      }
-      return { node, graph };
-    });
-  }
-  /** The tensor in the middle of attention at event `i`, or -1. @param {number} i */
-  tensorAt(i) {
-    const node = this.tracks.node[i];
-    return node >= 0 ? node : this.tracks.tensorOf(i);
-  }
-  /** Where event `i` stands in the execution order, or -1. @param {number} i */
-  positionAt(i) {
-    const node = this.focus.node[i];
-    return node < 0 ? -1 : this.home.position[node];
-  }
-  /** The memory plans in the order in which they were made. @returns {Plan[]} */
-  get plans() {
-    return this.keep("plans", () => readPlans(this.tracks));
-  }
-  /** The plan that holds at event `i`, or null where none was made. @param {number} i @returns {Plan | null} */
-  planAt(i) {
-    const { plans } = this;
-    const starts = this.keep("planStarts", () => plans.map((plan) => plan.begin));
-    return plans[Math.max(0, upperBound(starts, i) - 1)] ?? null;
-  }
-  /** The life row of tensor `t` in the plan that holds at `i`: its own, or its twin's at the same position; -1 none.
-   * @param {number} t @param {number} i */
-  lifeRow(t, i) {
-    const plan = this.planAt(i);
-    if (!plan || t < 0) return -1;
-    const root = this.root(t);
-    return plan.rowOf.get(root) ?? -1;
-  }
-  /** Every tensor that `t` is computed from. @param {number} t @returns {Set<number>} */
-  ancestors(t) {
-    const seen = /* @__PURE__ */ new Set([t]);
-    const todo = [t];
-    while (todo.length) {
-      for (const s of this.sources(
-        /** @type {number} */
-        todo.pop()
-      )) {
-        if (!seen.has(s)) {
-          seen.add(s);
-          todo.push(s);
-        }
-      }
-    }
-    seen.delete(t);
-    return seen;
-  }
-};
-function neighbours({ ptr, list }, t) {
-  return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
-}
-function readPlans(tracks) {
-  const life = tracks.track("life");
-  const planOf = life.col("plan");
-  const rows = /* @__PURE__ */ new Map();
-  for (let r = 0; r < life.length; r++) {
-    const list = rows.get(planOf[r]);
-    if (list) list.push(r);
-    else rows.set(planOf[r], [r]);
-  }
-  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
-  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
-  let before = -1;
-  const begins = sorted.map(([, list]) => {
-    const first = life.a[list[0]];
-    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
-    return before = opened > before ? opened : first;
-  });
-  const plans = sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
-  plans.forEach((plan, k) => plan.allocator = allocatorOf(tracks, plan.begin, plans[k + 1]?.begin ?? tracks.n, plans[k - 1]?.allocator ?? -1));
-  return plans;
-}
-function allocatorOf(tracks, begin, end, before) {
-  const asked = tracks.kinds.map((kind) => kind.types.allocator !== void 0);
-  const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
-  return at < 0 || at >= end ? before : tracks.field(at, "allocator");
-}
-var FAR_LESS = 0.7;
-function readPlan(tracks, plan, list, begin, end) {
-  const life = tracks.track("life");
-  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
-  const extents = /* @__PURE__ */ new Map();
-  let positions = 1;
-  const rowOf = /* @__PURE__ */ new Map();
-  for (const r of list) {
-    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
-    positions = Math.max(positions, last[r] + 1, first[r] + 1);
-    rowOf.set(tensor[r], r);
-  }
-  const sizes = chunkSizes(tracks, begin, end);
-  let total = 0;
-  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
-    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
-    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
-    total += entry.size;
-    return entry;
-  });
-  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
-  const peakPosition = first[top];
-  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
-  return {
-    plan,
-    graph: tracks.field(begin, "graph") ?? -1,
-    allocator: -1,
-    begin,
-    rows: Int32Array.from(list),
-    rowOf,
-    positions,
-    chunks,
-    size: total,
-    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
-    peakPosition,
-    atPeak
-  };
-}
-function chunkSizes(tracks, begin, end) {
-  const track = tracks.track("chunk");
-  const [chunk, size] = ["chunk", "size"].map((c) => track.col(c));
-  const sizes = /* @__PURE__ */ new Map();
-  for (let r = 0; r < track.length && track.a[r] < end; r++) {
-    if (track.b[r] > begin) sizes.set(chunk[r], Math.max(sizes.get(chunk[r]) ?? 0, size[r]));
-  }
-  return sizes;
-}
-
 // style.css
-var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n.vg-pane-timeline .vg-text-button:disabled { visibility: hidden; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
+var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n.vg-pane-timeline .vg-text-button:disabled { visibility: hidden; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
 // plots.js
 var PAD = 10;
@@ -2826,45 +2986,146 @@ function paintCells(player, c, w, h, step) {
   c.fillStyle = palette.soft;
   c.fillText(`${taken} cells taken; ${layers} layers from top to bottom`, PAD, 6);
 }
-var AROUND = 40;
+
+// threads.js
+var LEFT2 = 62;
+var RIGHT2 = 12;
+var WHOLE = { top: 4, row: 5 };
+var AXIS2 = 15;
+var WINDOW = 24;
+var GAP3 = 4;
+var MOST3 = 16;
+var THREADS_HEIGHT = 112;
+function spanOf({ tracks, relations }, at) {
+  const spans = relations.keep("thread spans", () => {
+    const track = tracks.track("thread");
+    const [evaluation, thread, end, wait] = ["eval", "thread", "end_ns", "wait_ns"].map((n) => track.col(n));
+    const made = /* @__PURE__ */ new Map();
+    for (let r = 0; r < track.length; r++) {
+      const span = made.get(evaluation[r]) ?? { from: r, to: r, threads: 1, end: 1 };
+      made.set(evaluation[r], span);
+      span.to = r + 1;
+      span.threads = Math.min(MOST3, Math.max(span.threads, thread[r] + 1));
+      span.end = Math.max(span.end, end[r] + wait[r]);
+    }
+    return made;
+  });
+  return (
+    /** @type {Span} */
+    spans.get(tracks.track("thread").col("eval")[at])
+  );
+}
+function paintBars({ tracks, palette }, c, clock, from, to, top, high, done) {
+  const track = tracks.track("thread");
+  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
+  const x = (ns) => clock.left + (ns - clock.from) * f;
+  const bar = Math.max(1.5, high - (high > 8 ? 3 : 1));
+  for (let r = from; r < to; r++) {
+    if (thread[r] >= MOST3) continue;
+    const y = top + thread[r] * high;
+    const [x0, x1, x2] = [x(begin[r]), x(end[r]), x(end[r] + wait[r])];
+    if (x2 < clock.left || x0 > clock.right) continue;
+    c.globalAlpha = r < done ? 1 : 0.35;
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
+    c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar);
+    if (x2 - x1 > 1.5 && high > 8) hatch(c, x1, y, x2 - x1, bar, palette.faint);
+  }
+  c.globalAlpha = 1;
+}
+function hatch(c, x, y, w, h, colour) {
+  c.save();
+  c.beginPath();
+  c.rect(x, y, w, h);
+  c.clip();
+  c.strokeStyle = colour;
+  c.lineWidth = 1;
+  c.beginPath();
+  const first = Math.floor(x / 5) * 5;
+  for (let k = first - h; k < x + w; k += 5) {
+    c.moveTo(k, y + h);
+    c.lineTo(k + h, y);
+  }
+  c.stroke();
+  c.restore();
+}
+function windowOf({ tracks }, span, at) {
+  const track = tracks.track("thread");
+  const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const around = WINDOW * span.threads;
+  const page = Math.floor((at - span.from) / around);
+  const from = span.from + page * around;
+  const to = Math.min(span.to, from + around);
+  let [first, last] = [Infinity, 0];
+  for (let r = from; r < to; r++) {
+    first = Math.min(first, begin[r]);
+    last = Math.max(last, end[r] + wait[r]);
+  }
+  return { from, to, first, last };
+}
+function tickOf(span, wanted) {
+  const rough = Math.max(1, span / wanted);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) ?? 10 * power;
+}
+function paintAxis({ palette, fonts }, c, clock, top, bottom) {
+  const span = Math.max(1, clock.to - clock.from);
+  const tick = tickOf(span, Math.max(2, (clock.right - clock.left) / 90));
+  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(tick / 1e6))));
+  c.font = `10.5px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  c.textAlign = "center";
+  c.lineWidth = 1;
+  for (let ns = Math.ceil(clock.from / tick) * tick; ns <= clock.to; ns += tick) {
+    const x = clock.left + (ns - clock.from) / span * (clock.right - clock.left);
+    c.strokeStyle = palette.line;
+    c.beginPath();
+    c.moveTo(Math.round(x) + 0.5, top);
+    c.lineTo(Math.round(x) + 0.5, bottom);
+    c.stroke();
+    if (x > clock.right - 14) continue;
+    c.fillStyle = palette.faint;
+    c.fillText((ns / 1e6).toFixed(digits), x, bottom + 8);
+  }
+  c.fillStyle = palette.soft;
+  c.textAlign = "left";
+  c.fillText("ms", clock.left - 22, bottom + 8);
+}
 function paintThreads(player, c, w, h, step) {
   const { tracks, relations, palette, fonts } = player;
   const track = tracks.track("thread");
-  const [evaluation, tensor, thread, begin, end, wait] = ["eval", "tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const [tensor, thread, begin, end] = ["tensor", "thread", "begin_ns", "end_ns"].map((n) => track.col(n));
   const at = upperBound(track.a, step) - 1;
   if (at < 0) return;
-  const rows = [];
-  let threads = 1;
-  for (let r = Math.max(0, at - AROUND); r <= Math.min(track.length - 1, at + AROUND); r++) {
-    if (evaluation[r] !== evaluation[at]) continue;
-    rows.push(r);
-    threads = Math.max(threads, thread[r] + 1);
-  }
-  const from = Math.min(...rows.map((r) => begin[r]));
-  const to = Math.max(...rows.map((r) => end[r] + wait[r]));
-  const left = PAD + 16;
-  const x = (ns) => left + (ns - from) / Math.max(1, to - from) * (w - left - PAD);
-  const high = Math.min(20, (h - 20) / threads);
+  const span = spanOf(player, at);
+  const small = Math.max(1.5, Math.min(WHOLE.row, 20 / span.threads));
+  const whole2 = { left: LEFT2, right: w - RIGHT2, from: 0, to: span.end };
+  const near = windowOf(player, span, at);
+  const clock = { left: LEFT2, right: w - RIGHT2, from: near.first, to: near.last };
+  const overview = WHOLE.top + small * span.threads;
+  const top = overview + GAP3 + 10;
+  const high = Math.min(26, (h - AXIS2 - top) / span.threads);
+  const bottom = top + high * span.threads;
+  paintBars(player, c, whole2, span.from, span.to, WHOLE.top, small, at + 1);
+  const x = (ns) => LEFT2 + ns / span.end * (w - LEFT2 - RIGHT2);
+  c.strokeStyle = palette.ink;
+  c.lineWidth = 1;
+  c.strokeRect(Math.round(x(near.first)) - 0.5, WHOLE.top - 2.5, Math.max(3, Math.round(x(near.last) - x(near.first))), overview - WHOLE.top + 4);
+  paintAxis(player, c, clock, top, bottom);
+  paintBars(player, c, clock, near.from, near.to, top, high, at + 1);
   const current = relations.tensorAt(step);
-  c.font = `11px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  for (const r of rows) {
-    const y = 16 + thread[r] * high;
-    c.fillStyle = palette.free;
-    c.fillRect(x(end[r]), y, Math.max(0, x(end[r] + wait[r]) - x(end[r])), high - 3);
-    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
-    const wide = Math.max(1, x(end[r]) - x(begin[r]) - 0.5);
-    c.globalAlpha = r <= at ? 1 : 0.35;
-    c.fillRect(x(begin[r]), y, wide, high - 3);
-    c.globalAlpha = 1;
-    if (tensor[r] !== current) continue;
-    c.strokeStyle = palette.accent;
-    c.lineWidth = 2;
-    c.strokeRect(x(begin[r]), y, wide, high - 3);
+  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
+  c.strokeStyle = palette.accent;
+  c.lineWidth = 2;
+  for (let r = near.from; r < near.to; r++) {
+    if (tensor[r] !== current || thread[r] >= MOST3) continue;
+    c.strokeRect(LEFT2 + (begin[r] - clock.from) * f, top + thread[r] * high, Math.max(3, (end[r] - begin[r]) * f), high - 3);
   }
   c.fillStyle = palette.soft;
-  for (let k = 0; k < threads; k++) c.fillText(String(k), PAD, 16 + k * high + (high - 3) / 2);
-  c.fillText(`${formatNs(Math.round(from))} to ${formatNs(Math.round(to))} of this evaluation; pale: waiting`, PAD, 6);
+  c.font = `10.5px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  c.fillText(formatNs(span.end), 12, WHOLE.top + small * span.threads / 2);
+  for (let k = 0; k < span.threads && high >= 9; k++) c.fillText(`thread ${k}`, 12, top + k * high + (high - 3) / 2);
 }
 
 // tables.js
@@ -2929,6 +3190,15 @@ var TABLES = [
     empty: "No reuse check at this step."
   },
   {
+    name: "splits",
+    title: "Splits",
+    track: "split",
+    columns: [{ head: "split", right: true }, { head: "backend" }, { head: "first node" }, { head: "nodes", right: true }, { head: "inputs copied" }],
+    widths: "40px minmax(50px, 0.5fr) minmax(0, 1fr) 44px minmax(0, 2fr)",
+    rows: splitRows,
+    empty: "No graph is split at this step."
+  },
+  {
     name: "threads",
     title: "Threads",
     track: "thread",
@@ -2936,7 +3206,7 @@ var TABLES = [
     widths: "minmax(0, 2fr) 0.6fr 0.9fr 0.9fr",
     rows: threadRows,
     plot: paintThreads,
-    plotHeight: 64,
+    plotHeight: THREADS_HEIGHT,
     empty: "Nothing is computing at this step."
   }
 ];
@@ -3007,7 +3277,10 @@ var TablesPane = class {
   fillRow(element, index) {
     const row = this.rows[index];
     if (!row) return;
-    for (let k = 0; k < element.children.length; k++) setText(element.children[k], row.cells[k]);
+    for (let k = 0; k < element.children.length; k++) {
+      setText(element.children[k], row.cells[k]);
+      if (row.titled) element.children[k].title = row.cells[k];
+    }
     element.classList.toggle("vg-marked", row.marked === true);
     element.classList.toggle("vg-bad", row.bad === true);
   }
@@ -3207,8 +3480,8 @@ function paintLiveSet({ palette }, c, set, { x, y }, position) {
 }
 
 // timeline.js
-var LEFT2 = 66;
-var RIGHT2 = 12;
+var LEFT3 = 66;
+var RIGHT3 = 12;
 var TOP = 16;
 var BOTTOM = 32;
 var CLICK2 = 4;
@@ -3272,7 +3545,7 @@ var TimelinePane = class {
   /** @param {number} p */
   x(p) {
     const { x0, x1 } = this.window;
-    return LEFT2 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT2 - RIGHT2);
+    return LEFT3 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT3 - RIGHT3);
   }
   /** @param {number} bytes */
   y(bytes) {
@@ -3284,7 +3557,7 @@ var TimelinePane = class {
   inverse(x, y) {
     const { x0, x1, y0, y1 } = this.window;
     const high = this.surface.height - TOP - BOTTOM;
-    return { p: x0 + (x - LEFT2) / (this.surface.width - LEFT2 - RIGHT2) * (x1 - x0), bytes: y0 + (TOP + high - y) / high * (y1 - y0) };
+    return { p: x0 + (x - LEFT3) / (this.surface.width - LEFT3 - RIGHT3) * (x1 - x0), bytes: y0 + (TOP + high - y) / high * (y1 - y0) };
   }
   /** @param {number} step */
   draw(step) {
@@ -3333,7 +3606,7 @@ var TimelinePane = class {
   clip(c) {
     c.save();
     c.beginPath();
-    c.rect(LEFT2, TOP, this.surface.width - LEFT2 - RIGHT2, this.surface.height - TOP - BOTTOM);
+    c.rect(LEFT3, TOP, this.surface.width - LEFT3 - RIGHT3, this.surface.height - TOP - BOTTOM);
     c.clip();
   }
   /** The rectangle of a life row in pixels. @param {Plan} plan @param {number} row */
@@ -3381,23 +3654,23 @@ var TimelinePane = class {
       const y = Math.round(this.y(bytes)) + 0.5;
       c.strokeStyle = palette.line;
       c.beginPath();
-      c.moveTo(LEFT2, y);
-      c.lineTo(width - RIGHT2, y);
+      c.moveTo(LEFT3, y);
+      c.lineTo(width - RIGHT3, y);
       c.stroke();
       c.fillStyle = palette.faint;
       c.textAlign = "right";
-      c.fillText(formatBytes(Math.round(bytes)), LEFT2 - 6, y);
+      c.fillText(formatBytes(Math.round(bytes)), LEFT3 - 6, y);
     }
     c.fillStyle = palette.soft;
     c.textAlign = "right";
-    c.fillText("position in the execution order (not time)", width - RIGHT2, height - BOTTOM + 23);
+    c.fillText("position in the execution order (not time)", width - RIGHT3, height - BOTTOM + 23);
     c.textAlign = "left";
-    c.fillText("offset", LEFT2, 7);
+    c.fillText("offset", LEFT3, 7);
     c.strokeStyle = palette.edge;
     for (const chunk of plan.chunks.slice(1)) {
       const y = Math.round(this.y(chunk.base)) + 0.5;
-      c.strokeRect(LEFT2, y, width - LEFT2 - RIGHT2, 0.01);
-      c.fillText(`chunk ${chunk.chunk}`, LEFT2 + 4, y - 7);
+      c.strokeRect(LEFT3, y, width - LEFT3 - RIGHT3, 0.01);
+      c.fillText(chunkName(plan, chunk.chunk), LEFT3 + 4, y - 7);
     }
   }
   /** @param {CanvasRenderingContext2D} c @param {Plan} plan */
@@ -3408,15 +3681,15 @@ var TimelinePane = class {
     c.strokeStyle = palette.ink;
     c.setLineDash([5, 4]);
     c.beginPath();
-    c.moveTo(LEFT2, y);
-    c.lineTo(this.surface.width - RIGHT2, y);
+    c.moveTo(LEFT3, y);
+    c.lineTo(this.surface.width - RIGHT3, y);
     c.stroke();
     c.setLineDash([]);
     c.fillStyle = palette.ink;
     c.font = `600 11px ${fonts.ui}`;
     c.textAlign = "right";
     c.textBaseline = "middle";
-    c.fillText(this.peakWords(plan), this.surface.width - RIGHT2, Math.max(7, y - 8));
+    c.fillText(this.peakWords(plan), this.surface.width - RIGHT3, Math.max(7, y - 8));
     c.textAlign = "left";
   }
   /** @param {CanvasRenderingContext2D} c @param {Plan} plan @param {number} position */
@@ -3639,7 +3912,7 @@ var Tip = class {
 };
 
 // tokens.js
-var MOST3 = 600;
+var MOST4 = 600;
 var TokensPane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -3671,7 +3944,7 @@ var TokensPane = class {
     const { track } = this;
     this.first = first;
     this.made = [];
-    for (let row = first; row < Math.min(track.length, first + MOST3); row++) {
+    for (let row = first; row < Math.min(track.length, first + MOST4); row++) {
       const sampled = track.col("sampled")[row] !== 0;
       const p = track.col("p")[row];
       const about = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
@@ -3689,7 +3962,7 @@ var TokensPane = class {
     const { track } = this;
     if (!track.length) return;
     const so_far = upperBound(track.a, step);
-    if (so_far < this.first || so_far > this.first + this.made.length) this.make(Math.max(0, so_far - Math.floor(MOST3 / 2)));
+    if (so_far < this.first || so_far > this.first + this.made.length) this.make(Math.max(0, so_far - Math.floor(MOST4 / 2)));
     if (so_far === this.shown) return;
     const from = this.shown < 0 ? 0 : Math.max(0, Math.min(this.shown, so_far) - this.first - 1);
     const to = this.shown < 0 ? this.made.length : Math.min(this.made.length, Math.max(this.shown, so_far) - this.first + 1);

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vizggml.views.tables import Tracks
 
 PANES = ("tokens", "graph", "map", "timeline", "events", "tables")
-TABLES = ("tensor", "free", "counts", "scratch", "cells", "reuse", "threads")
+TABLES = ("tensor", "free", "counts", "scratch", "cells", "reuse", "splits", "threads")
 HEIGHT = 760
 HEAD_HEIGHT, PANE_HEIGHT = 130, 250
 

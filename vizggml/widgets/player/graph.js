@@ -2,10 +2,11 @@
 
 import { Surface, el, iconButton, setIcon, setText } from "./dom.js";
 import { Folding } from "./folding.js";
-import { paintFound, paintKin, paintMinimap, paintRings, paintStatus } from "./graph_marks.js";
+import { STRIP, paintFound, paintKin, paintMinimap, paintRings, paintStatus } from "./graph_marks.js";
 import { GraphPainter } from "./graph_paint.js";
 import { listenGraph } from "./graph_pointer.js";
 import { GraphSearch } from "./search.js";
+import { nameBackends, paintBackends, paintCopies } from "./splits.js";
 import { STATUS } from "./theme.js";
 
 /** @typedef {import("./player.js").Player} Player */
@@ -74,6 +75,7 @@ export class GraphPane {
       mark.style.background = `var(--vg-status-${status})`;
       this.legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text })]));
     });
+    nameBackends(this.player, this.legend);
   }
 
   fillChoice() {
@@ -305,6 +307,8 @@ export class GraphPane {
     c.translate(view.x, view.y);
     c.scale(view.scale, view.scale);
     paintStatus(c, player, drawing.folding, this.status, view.scale);
+    paintBackends(c, player, drawing.folding, step, view.scale, STRIP);
+    paintCopies(c, player, drawing, step, view.scale);
     if (about >= 0) paintKin(c, player, drawing, about, this.showPath ? player.relations.ancestors(about) : null, view.scale);
     paintFound(c, player, drawing.folding, this.found, view.scale);
     paintRings(c, player, drawing.folding, row, view.scale);

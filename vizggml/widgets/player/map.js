@@ -2,6 +2,7 @@
 
 import { Surface, cutEnd, el, iconButton } from "./dom.js";
 import { Lanes } from "./map_lanes.js";
+import { chunkNumber } from "./relations.js";
 import { formatBytes, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
 
@@ -132,7 +133,8 @@ export class MapPane {
   /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
    * @param {Lane} lane @param {number} step */
   extentOf(lane, step) {
-    const chunk = this.lanes.planOf(lane.allocator, step)?.chunks.find((k) => k.chunk === lane.chunk);
+    const plan = this.lanes.planOf(lane.allocator, step);
+    const chunk = plan?.chunks.find((k) => k.chunk === chunkNumber(plan, lane.allocator, lane.chunk));
     return Math.max(chunk ? chunk.size : lane.extent, 1);
   }
 
@@ -285,7 +287,7 @@ export class MapPane {
     const { tracks } = this.player;
     const kind = tracks.kindOf(step).name;
     const field = (/** @type {string} */ name) => tracks.field(step, name);
-    const allocator = field("allocator");
+    const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
     if (field("chunk") !== lane.chunk || (allocator !== undefined && allocator !== lane.allocator)) return;
     const offset = field("offset");
     if (offset === undefined) return;

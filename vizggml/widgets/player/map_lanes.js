@@ -106,18 +106,19 @@ export class Lanes {
   planOf(allocator, step) {
     const { plans } = this.relations;
     const alone = this.groups.length < 2;
-    return plans.findLast((plan) => plan.begin <= step && (plan.allocator === allocator || (alone && plan.allocator < 0))) ?? null;
+    return plans.findLast((plan) => plan.begin <= step && (plan.allocators.includes(allocator) || (alone && !plan.allocators.length))) ?? null;
   }
 
   /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
   nameOf(lane, step) {
     const { plans } = this.relations;
     const plan = this.planOf(lane.allocator, step);
-    const planned = plan ?? plans.find((p) => p.allocator === lane.allocator);
+    const planned = plan ?? plans.find((p) => p.allocators.includes(lane.allocator));
     const group = this.groups.find((g) => g.allocator === lane.allocator);
     const many = this.groups.filter((g) => g.holds).length > 1;
     const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
+    const buffer = planned && planned.allocators.length > 1 ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
     const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
-    return `${whose}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
+    return `${whose}${buffer}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
   }
 }

@@ -1,8 +1,6 @@
-// Small plots above the tables: scratch over the nodes, the cells of the KV cache, threads beside each other.
+// Small plots above the tables: scratch over the nodes, the cells of the KV cache.
 
-import { formatBytes, formatNs } from "./sentence.js";
-import { familyOf } from "./theme.js";
-import { upperBound } from "./tracks.js";
+import { formatBytes } from "./sentence.js";
 
 /** @typedef {import("./player.js").Player} Player */
 
@@ -83,49 +81,4 @@ export function paintCells(player, c, w, h, step) {
   });
   c.fillStyle = palette.soft;
   c.fillText(`${taken} cells taken; ${layers} layers from top to bottom`, PAD, 6);
-}
-
-const AROUND = 40;
-
-/** What each thread did around the current node, on the clock of the evaluation.
- * @param {Player} player @param {CanvasRenderingContext2D} c @param {number} w @param {number} h @param {number} step */
-export function paintThreads(player, c, w, h, step) {
-  const { tracks, relations, palette, fonts } = player;
-  const track = tracks.track("thread");
-  const [evaluation, tensor, thread, begin, end, wait] = ["eval", "tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const at = upperBound(track.a, step) - 1;
-  if (at < 0) return;
-  /** @type {number[]} */
-  const rows = [];
-  let threads = 1;
-  for (let r = Math.max(0, at - AROUND); r <= Math.min(track.length - 1, at + AROUND); r++) {
-    if (evaluation[r] !== evaluation[at]) continue;
-    rows.push(r);
-    threads = Math.max(threads, thread[r] + 1);
-  }
-  const from = Math.min(...rows.map((r) => begin[r]));
-  const to = Math.max(...rows.map((r) => end[r] + wait[r]));
-  const left = PAD + 16;
-  const x = (/** @type {number} */ ns) => left + ((ns - from) / Math.max(1, to - from)) * (w - left - PAD);
-  const high = Math.min(20, (h - 20) / threads);
-  const current = relations.tensorAt(step);
-  c.font = `11px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  for (const r of rows) {
-    const y = 16 + thread[r] * high;
-    c.fillStyle = palette.free;
-    c.fillRect(x(end[r]), y, Math.max(0, x(end[r] + wait[r]) - x(end[r])), high - 3);
-    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
-    const wide = Math.max(1, x(end[r]) - x(begin[r]) - 0.5);
-    c.globalAlpha = r <= at ? 1 : 0.35;
-    c.fillRect(x(begin[r]), y, wide, high - 3);
-    c.globalAlpha = 1;
-    if (tensor[r] !== current) continue;
-    c.strokeStyle = palette.accent;
-    c.lineWidth = 2;
-    c.strokeRect(x(begin[r]), y, wide, high - 3);
-  }
-  c.fillStyle = palette.soft;
-  for (let k = 0; k < threads; k++) c.fillText(String(k), PAD, 16 + k * high + (high - 3) / 2);
-  c.fillText(`${formatNs(Math.round(from))} to ${formatNs(Math.round(to))} of this evaluation; pale: waiting`, PAD, 6);
 }

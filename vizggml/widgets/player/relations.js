@@ -82,17 +82,27 @@ export class Relations {
       const home = this.home.graph;
       const node = new Int32Array(tracks.n);
       const graph = new Int32Array(tracks.n);
+      const whole = tracks.columns.column("graph.part_of");
       for (let i = 0, n = -1, g = -1; i < tracks.n; i++) {
         const at = tracks.node[i];
         if (at >= 0) n = at;
-        const said = graphs[tracks.kind[i]];
-        if (said) g = said[tracks.row[i]];
-        else if (at >= 0 && home[at] >= 0 && this.home.position[at] >= 0) g = home[at];
+        const said = graphs[tracks.kind[i]]?.[tracks.row[i]];
+        if (said !== undefined) g = whole[said] >= 0 ? whole[said] : said;
+        else if (at >= 0 && home[at] >= 0 && home[at] !== g && this.home.position[at] >= 0 && !this.has(g, at)) g = home[at];
         node[i] = n;
         graph[i] = g;
       }
       return { node, graph };
     });
+  }
+
+  /** Whether `t` is a node of a graph. @param {number} graph @param {number} t @returns {boolean} */
+  has(graph, t) {
+    if (graph < 0) return false;
+    return this.keep(`nodes ${graph}`, () => {
+      const ptr = this.tracks.columns.column("graph.ptr");
+      return new Set(this.tracks.columns.column("graph.node").subarray(ptr[graph], ptr[graph + 1]));
+    }).has(t);
   }
 
   /** The tensor in the middle of attention at event `i`, or -1. @param {number} i */
@@ -150,10 +160,24 @@ function neighbours({ ptr, list }, t) {
   return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
 }
 
+/** Chunk c of a plan's buffer b has the number b * 16 + c in the track of lives. */
+export const MAX_CHUNKS = 16;
+
+/** The number of an allocator's chunk in a plan. @param {Plan} plan @param {number} allocator @param {number} chunk */
+export function chunkNumber(plan, allocator, chunk) {
+  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
+}
+
+/** What a plan's chunk is called. @param {Plan} plan @param {number} number */
+export function chunkName(plan, number) {
+  const chunk = `chunk ${number % MAX_CHUNKS}`;
+  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
+}
+
 /**
  * @typedef {{chunk: number, base: number, size: number, whole: number}} PlannedChunk `size` is what the drawing covers: the
  *   chunk, or what the plan reaches where that is far less; `base` where the chunk begins in the drawing
- * @typedef {{plan: number, graph: number, allocator: number, begin: number, rows: Int32Array, rowOf: Map<number, number>, positions: number,
+ * @typedef {{plan: number, graph: number, allocators: number[], begin: number, rows: Int32Array, rowOf: Map<number, number>, positions: number,
  *   chunks: PlannedChunk[], size: number, whole: number, peakPosition: number, atPeak: number[]}} Plan
  */
 
@@ -176,24 +200,33 @@ function readPlans(tracks) {
     const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
     return (before = opened > before ? opened : first);
   });
-  const plans = sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
-  plans.forEach((plan, k) => (plan.allocator = allocatorOf(tracks, plan.begin, plans[k + 1]?.begin ?? tracks.n, plans[k - 1]?.allocator ?? -1)));
+  /** @type {number[]} */
+  let allocators = [];
+  const plans = sorted.map(([plan, list], k) => {
+    const end = begins[k + 1] ?? tracks.n;
+    allocators = allocatorsOf(tracks, begins[k], end, allocators);
+    return readPlan(tracks, plan, list, begins[k], end, allocators);
+  });
   return plans;
 }
 
-/** The allocator that is asked first between two events; `before` where none is. @param {Tracks} tracks @param {number} begin
- * @param {number} end @param {number} before */
-function allocatorOf(tracks, begin, end, before) {
+/** The allocators of a plan's buffers in their order: the one that is asked first between two events, and those that are
+ * reset with it; `before` where none is asked. @param {Tracks} tracks @param {number} begin @param {number} end
+ * @param {number[]} before @returns {number[]} */
+function allocatorsOf(tracks, begin, end, before) {
   const asked = tracks.kinds.map((kind) => kind.types.allocator !== undefined);
   const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
-  return at < 0 || at >= end ? before : tracks.field(at, "allocator");
+  if (at < 0 || at >= end) return before;
+  const found = [tracks.field(at, "allocator")];
+  for (let i = at + 1; i < end && tracks.kind[at] === tracks.kind[i] && tracks.kindOf(i).name === "AllocatorReset"; i++) found.push(tracks.field(i, "allocator"));
+  return found;
 }
 
 const FAR_LESS = 0.7;
 
 /** @param {Tracks} tracks @param {number} plan @param {number[]} list its rows @param {number} begin @param {number} end
- * @returns {Plan} */
-function readPlan(tracks, plan, list, begin, end) {
+ * @param {number[]} allocators of its buffers @returns {Plan} */
+function readPlan(tracks, plan, list, begin, end, allocators) {
   const life = tracks.track("life");
   const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
   /** @type {Map<number, number>} */
@@ -205,7 +238,7 @@ function readPlan(tracks, plan, list, begin, end) {
     positions = Math.max(positions, last[r] + 1, first[r] + 1);
     rowOf.set(tensor[r], r);
   }
-  const sizes = chunkSizes(tracks, begin, end);
+  const sizes = chunkSizes(tracks, begin, end, allocators);
   let total = 0;
   const chunks = [...extents]
     .sort((p, q) => p[0] - q[0])
@@ -221,7 +254,7 @@ function readPlan(tracks, plan, list, begin, end) {
   return {
     plan,
     graph: tracks.field(begin, "graph") ?? -1,
-    allocator: -1,
+    allocators,
     begin,
     rows: Int32Array.from(list),
     rowOf,
@@ -234,14 +267,18 @@ function readPlan(tracks, plan, list, begin, end) {
   };
 }
 
-/** The most that each chunk comes to between two events. @param {Tracks} tracks @param {number} begin @param {number} end */
-function chunkSizes(tracks, begin, end) {
+/** The most that each chunk comes to between two events. @param {Tracks} tracks @param {number} begin @param {number} end
+ * @param {number[]} allocators of the buffers; all, where none is known */
+function chunkSizes(tracks, begin, end, allocators) {
   const track = tracks.track("chunk");
-  const [chunk, size] = ["chunk", "size"].map((c) => track.col(c));
+  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
   /** @type {Map<number, number>} */
   const sizes = new Map();
   for (let r = 0; r < track.length && track.a[r] < end; r++) {
-    if (track.b[r] > begin) sizes.set(chunk[r], Math.max(sizes.get(chunk[r]) ?? 0, size[r]));
+    const buffer = allocators.length ? allocators.indexOf(allocator[r]) : 0;
+    if (track.b[r] <= begin || buffer < 0) continue;
+    const number = buffer * MAX_CHUNKS + chunk[r];
+    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
   }
   return sizes;
 }

@@ -3,13 +3,15 @@
 import { Surface, el, setText } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { lifeOf } from "./map.js";
-import { paintCells, paintScratch, paintThreads } from "./plots.js";
+import { paintCells, paintScratch } from "./plots.js";
 import { formatBytes, formatDims, formatField, formatNs, visible } from "./sentence.js";
+import { splitRows } from "./splits.js";
+import { THREADS_HEIGHT, paintThreads } from "./threads.js";
 import { upperBound } from "./tracks.js";
 
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {{head: string, right?: boolean}} Column */
-/** @typedef {{cells: string[], marked?: boolean, tensor?: number, bad?: boolean}} Row */
+/** @typedef {{cells: string[], marked?: boolean, tensor?: number, bad?: boolean, titled?: boolean}} Row `titled` where a cell may be too long to be read */
 /** @typedef {{name: string, title: string, track: string, columns: Column[], widths: string, rows: (player: Player, step: number) => Row[],
  *   plot?: (player: Player, c: CanvasRenderingContext2D, w: number, h: number, step: number) => void, plotHeight?: number,
  *   empty: string}} Table */
@@ -77,6 +79,15 @@ export const TABLES = [
     empty: "No reuse check at this step.",
   },
   {
+    name: "splits",
+    title: "Splits",
+    track: "split",
+    columns: [{ head: "split", right: true }, { head: "backend" }, { head: "first node" }, { head: "nodes", right: true }, { head: "inputs copied" }],
+    widths: "40px minmax(50px, 0.5fr) minmax(0, 1fr) 44px minmax(0, 2fr)",
+    rows: splitRows,
+    empty: "No graph is split at this step.",
+  },
+  {
     name: "threads",
     title: "Threads",
     track: "thread",
@@ -84,7 +95,7 @@ export const TABLES = [
     widths: "minmax(0, 2fr) 0.6fr 0.9fr 0.9fr",
     rows: threadRows,
     plot: paintThreads,
-    plotHeight: 64,
+    plotHeight: THREADS_HEIGHT,
     empty: "Nothing is computing at this step.",
   },
 ];
@@ -160,7 +171,10 @@ export class TablesPane {
   fillRow(element, index) {
     const row = this.rows[index];
     if (!row) return;
-    for (let k = 0; k < element.children.length; k++) setText(element.children[k], row.cells[k]);
+    for (let k = 0; k < element.children.length; k++) {
+      setText(element.children[k], row.cells[k]);
+      if (row.titled) /** @type {HTMLElement} */ (element.children[k]).title = row.cells[k];
+    }
     element.classList.toggle("vg-marked", row.marked === true);
     element.classList.toggle("vg-bad", row.bad === true);
   }

@@ -3,7 +3,7 @@
 /**
  * @typedef {{page: string, panel: string, raised: string, ink: string, soft: string, faint: string, line: string, edge: string,
  *   accent: string, onAccent: string, accentWash: string, source: string, consumer: string, free: string, good: string, bad: string,
- *   families: string[], status: string[], areas: string[], dark: boolean}} Palette
+ *   families: string[], status: string[], areas: string[], backends: string[], dark: boolean}} Palette
  */
 
 /** @type {Palette} */
@@ -27,6 +27,7 @@ const LIGHT = {
   families: ["#3f8fc7", "#c27ba8", "#2f9f80", "#d98a5b", "#d9a12b", "#aab2bf", "#76808f"],
   status: ["#ffffff", "#d3d9e1", "#9aa6b5", "#56b4e9", "#c2410c", "#2f9f80", "#c8cdd5", "#e6dfcf"],
   areas: ["#9aa6b5", "#56b4e9", "#e0a43b", "#2f9f80", "#c27ba8"],
+  backends: ["#6f5bb3", "#0e8c99", "#9c7a12", "#a8446c"],
   dark: false,
 };
 
@@ -51,6 +52,7 @@ const DARK = {
   families: ["#4a9fd6", "#c886b0", "#35ab8a", "#dc8f5f", "#d3a23a", "#667184", "#8b96a8"],
   status: ["#12161d", "#3a4352", "#66748a", "#4aa5dc", "#ff8f57", "#35ab8a", "#363f4c", "#514a3a"],
   areas: ["#66748a", "#4aa5dc", "#d3a23a", "#35ab8a", "#c886b0"],
+  backends: ["#a48fe3", "#43bcc7", "#cfa94a", "#dc7ba3"],
   dark: true,
 };
 

@@ -3,6 +3,7 @@
 import { Surface, el, setText } from "./dom.js";
 import { boundWords, liveSet, paintBound, paintLiveSet } from "./live.js";
 import { lifeOf } from "./map.js";
+import { chunkName } from "./relations.js";
 import { formatBytes, visible } from "./sentence.js";
 import { FAMILIES, familyOf } from "./theme.js";
 
@@ -223,7 +224,7 @@ export class TimelinePane {
     for (const chunk of plan.chunks.slice(1)) {
       const y = Math.round(this.y(chunk.base)) + 0.5;
       c.strokeRect(LEFT, y, width - LEFT - RIGHT, 0.01);
-      c.fillText(`chunk ${chunk.chunk}`, LEFT + 4, y - 7);
+      c.fillText(chunkName(plan, chunk.chunk), LEFT + 4, y - 7);
     }
   }
 
