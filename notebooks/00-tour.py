@@ -71,7 +71,16 @@ print(f"{len(trace):,} events")
 # - **Memory map**: what stands in the compute buffer at this step, and what is free.
 # - **Memory timeline**: the whole plan at once. Each rectangle is a tensor: left to right when it is alive, bottom to
 #   top where it lies.
-# - **Events**: what just happened, in one sentence, and where that code is in ggml and in vizggml.
+# - **Events**: what just happened, in one sentence, and where that code is in ggml and in vizggml. The list beside the
+#   title shows only one kind.
+#
+# A recording begins with a snapshot: what stood already, the weights for example, as the events that would have made it.
+# Three things to find:
+#
+# - Which tensors make the peak? The line under the memory timeline names them.
+# - After which node is `attn_norm-0` freed in the first plan? Press **Home**, then **/**, type the name, take the first
+#   one found with **Enter**; then **t**, again and again, goes through all that happens to it.
+# - Why did a tensor not go into a free block? Choose *BlockConsidered* in the list of events, and look for *too small*.
 
 # %%
 vg.view(trace)

@@ -96,9 +96,11 @@ for sentence in trace.sentences("ParentReused", "ParentRefused"):
 # %% [markdown]
 # ## A real decode step
 #
-# The same allocator, on the graph that the tiny model builds for a batch of 32 tokens.
+# The same allocator, on the graph that the tiny model builds for a batch of 32 tokens. The small graph goes first, so
+# that the recording holds this plan alone.
 
 # %%
+g = tensor = None
 model = vg.load_model("tiny")
 context = model.context(n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1)
 step = context.step_graph(32)
