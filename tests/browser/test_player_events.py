@@ -8,7 +8,8 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_html import lesson
-from vizggml.events import Event, TensorCopied
+from vizggml import ggml
+from vizggml.events import ChunkGrown, ChunkOpened, Event, NodeEnd, ReserveBegin, ReserveEnd, TensorCopied
 from vizggml.export.html import to_html
 from vizggml.llama.model import load_model
 from vizggml.timeline.record import record
@@ -21,9 +22,29 @@ def opened(trace: Trace, folder: Path, open_page: OpenPage, step: int = 0) -> Pa
     """The exported page at a step."""
     to_html(trace, folder / "run.html")
     page = open_page()
+    page.add_init_script(LISTEN)
     page.goto(f"{(folder / 'run.html').as_uri()}#step={step}")
     expect(page.locator(".vg-sentence")).to_be_visible()
     return page
+
+
+LISTEN = """
+globalThis.drawn = [];
+const { fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+  globalThis.drawn.push(text);
+  return fillText.call(this, text, ...rest);
+};
+"""
+"""Keeps the words that are drawn into canvases."""
+
+
+def drawn_at(page: Page, step: int) -> list[str]:
+    """What a step writes into the canvases."""
+    page.evaluate("drawn.length = 0")
+    page.evaluate(f"location.hash = '#step={step}'")
+    expect(page.locator(".vg-goto")).to_have_value(str(step))
+    return list(page.evaluate("new Promise((resolve) => requestAnimationFrame(() => resolve(drawn.slice())))"))
 
 
 def steps_of(trace: Trace, kind: type[Event]) -> list[int]:
@@ -61,3 +82,61 @@ def test_splits_over_two_backends_are_named_and_their_copies_listed(tmp_path: Pa
     expect(page.locator(".vg-pane-tables .vg-marked")).to_contain_text("DEV0")
     # its splits are computed one by one: the whole graph stays in sight
     assert "(130)" in (page.get_by_label("Which graph").locator("option:checked").text_content() or "")
+
+
+def test_a_reserve_says_why_until_the_next(tmp_path: Path, open_page: OpenPage) -> None:
+    """The same sum of two vectors, then of longer ones: the plan of 8 bytes does not hold 400."""
+    with record() as trace:
+        galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+        for n in (2, 100):
+            ctx = ggml.Context(mem_size=1 << 20, no_alloc=True)
+            a, b = (ctx.new_tensor("F32", (n,), name=name) for name in ("a", "b"))
+            g = ggml.Graph(ctx)
+            g.build_forward_expand(ggml.add(ctx, a, b).set_name("sum"))
+            galloc.alloc_graph(g)
+    begins, ends = steps_of(trace, ReserveBegin), steps_of(trace, ReserveEnd)
+    page = opened(trace, tmp_path, open_page)
+    line = page.locator(".vg-reserve")
+    expect(line).to_have_text("Nothing is planned anew yet.")
+    for step, marked in ((begins[1], True), (ends[1], True), (ends[1] + 1, False)):
+        page.evaluate(f"location.hash = '#step={step}'")
+        words = "Planning graph 1" if marked else "Planned for graph 1"
+        expect(line).to_contain_text(words)
+        expect(line).to_contain_text("sum had 8 B, needs 400 B")
+        assert ("vg-marked" in (line.get_attribute("class") or "")) == marked
+    expect(line).to_contain_text("the buffer is allocated anew")
+
+
+def test_chunks_open_and_grow_in_lanes_of_their_own(tmp_path: Path, open_page: OpenPage) -> None:
+    """Vectors of 160 bytes, and buffers of 256 at the most: the second opens another chunk."""
+    with record() as trace:
+        ctx = ggml.Context(mem_size=1 << 20, no_alloc=True)
+        a, b = (ctx.new_tensor("F32", (40,), name=name) for name in ("a", "b"))
+        g = ggml.Graph(ctx)
+        g.build_forward_expand(ggml.add(ctx, a, b))
+        ggml.GraphAllocator(ggml.BufferType("small", 32, 256)).alloc_graph(g)
+    opens, grows = steps_of(trace, ChunkOpened), steps_of(trace, ChunkGrown)
+    page = opened(trace, tmp_path, open_page)
+    first = drawn_at(page, opens[0])
+    assert "this chunk opens" in first
+    assert "not open" in first
+    assert {"compute buffer, chunk 0, planned for graph 0", "compute buffer, chunk 1, planned for graph 0"} <= set(
+        first
+    )
+    assert "the chunk grows by 160 B" in drawn_at(page, grows[1])
+    assert "this chunk opens" in drawn_at(page, opens[1])
+    assert "not open" not in drawn_at(page, opens[1] + 1)
+
+
+def test_the_threads_of_an_evaluation_stand_on_a_clock(tmp_path: Path, open_page: OpenPage) -> None:
+    model = load_model("tiny")
+    context = model.context(n_ctx=64, n_threads=2)
+    with record() as trace:
+        context.decode([1, 5, 6])
+    model.close()
+    page = opened(trace, tmp_path, open_page)
+    page.get_by_role("tab", name="Threads").click()
+    expect(page.locator(".vg-pane-tables .vg-empty")).to_have_text("Nothing is computing at this step.")
+    words = drawn_at(page, steps_of(trace, NodeEnd)[20])
+    assert {"thread 0", "thread 1", "ms"} <= set(words)
+    assert "thread 2" not in words

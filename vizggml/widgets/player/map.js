@@ -3,6 +3,7 @@
 import { Surface, cutEnd, el, iconButton } from "./dom.js";
 import { Lanes } from "./map_lanes.js";
 import { chunkNumber } from "./relations.js";
+import { ReserveLine } from "./reserve.js";
 import { formatBytes, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
 
@@ -19,6 +20,7 @@ const GAP = 10;
 const CHUNK_BAR = 40;
 const BUFFER_BAR = 14;
 const QUIET = 22;
+const RESERVE = 24;
 const THINNEST = 2;
 /** Taller than this, the lanes scroll. */
 const MOST = 212;
@@ -37,12 +39,14 @@ export class MapPane {
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
     this.note.hidden = !this.lanes.none;
     this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
-    this.body = el("div", "vg-stack", {}, [this.scroller]);
-    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height));
+    this.reserve = new ReserveLine(player);
+    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller]);
+    const line = this.reserve.element.hidden ? 0 : RESERVE;
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
     this.fitter.observe(this.body);
     const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
     this.surface.box.style.minHeight = `${high}px`;
-    this.tall = Math.min(high || 40, MOST);
+    this.tall = Math.min(high || 40, MOST) + line;
     this.tools = [
       el("span", "vg-hint", { text: "bytes, to scale" }),
       el("div", "vg-group", {}, [
@@ -101,6 +105,7 @@ export class MapPane {
 
   /** @param {number} step */
   draw(step) {
+    this.reserve.draw(step);
     const { surface } = this;
     if (surface.width < 2 || this.lanes.none) return;
     const shown = this.contents(step);
@@ -194,14 +199,15 @@ export class MapPane {
     this.drawAction(c, step, lane, top, bar);
     this.drawAxis(c, lane, top + bar);
     c.restore();
-    this.head(c, this.lanes.nameOf(lane, step), `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`, y);
+    const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
+    this.head(c, this.lanes.nameOf(lane, step), held, y);
   }
 
-  /** @param {Lane} lane @param {number} step */
+  /** How large a chunk is by now, -1 where it is not open. @param {Lane} lane @param {number} step */
   chunkSize(lane, step) {
     const track = this.player.tracks.track("chunk");
     const [allocator, chunk, size] = ["allocator", "chunk", "size"].map((n) => track.col(n));
-    let now = 0;
+    let now = -1;
     track.each(step, (row) => {
       if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
     });
@@ -254,7 +260,7 @@ export class MapPane {
     const { palette } = this.player;
     const x = Math.round(this.x(now, lane.extent)) - 0.5;
     c.lineWidth = 1;
-    if (now < lane.extent) {
+    if (now >= 0 && now < lane.extent) {
       c.strokeStyle = palette.soft;
       c.beginPath();
       c.moveTo(x, top - 3);
@@ -289,6 +295,11 @@ export class MapPane {
     const field = (/** @type {string} */ name) => tracks.field(step, name);
     const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
     if (field("chunk") !== lane.chunk || (allocator !== undefined && allocator !== lane.allocator)) return;
+    if (kind === "ChunkOpened") return this.mark(c, lane, 0, lane.extent, "this chunk opens", true, top, bar);
+    if (kind === "ChunkGrown") {
+      const more = field("size") - field("size_before");
+      return this.mark(c, lane, field("size_before"), more, `the chunk grows by ${formatBytes(more)}`, false, top, bar);
+    }
     const offset = field("offset");
     if (offset === undefined) return;
     const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);

@@ -9,7 +9,7 @@ import { upperBound } from "./tracks.js";
 /** @typedef {{from: number, to: number, threads: number, end: number}} Span rows of one evaluation, and its last nanosecond */
 /** @typedef {{left: number, right: number, from: number, to: number}} Clock pixels, and nanoseconds */
 
-const LEFT = 62;
+const LEFT = 66;
 const RIGHT = 12;
 const WHOLE = { top: 4, row: 5 };
 const AXIS = 15;
@@ -17,7 +17,7 @@ const WINDOW = 24;
 const GAP = 4;
 /** As many threads are drawn as there is room for. */
 const MOST = 16;
-export const THREADS_HEIGHT = 112;
+export const THREADS_HEIGHT = 104;
 
 /** The rows of the evaluation that row `at` belongs to. @param {Player} player @param {number} at @returns {Span} */
 function spanOf({ tracks, relations }, at) {
@@ -123,7 +123,7 @@ function paintAxis({ palette, fonts }, c, clock, top, bottom) {
   }
   c.fillStyle = palette.soft;
   c.textAlign = "left";
-  c.fillText("ms", clock.left - 22, bottom + 8);
+  c.fillText("ms", 12, bottom + 8);
 }
 
 /** What each thread did in the evaluation, and around the current node.
