@@ -70,12 +70,13 @@ print(f"{len(trace):,} events")
 # - **Graph**: the operations in the order in which they run. The layers are folded; click one to open it.
 # - **Memory map**: what stands in the compute buffer at this step, and what is free.
 # - **Memory timeline**: the whole plan at once. Each rectangle is a tensor: left to right when it is alive, bottom to
-#   top where it lies.
+#   top where it lies. When a single token is computed, its small tensors lie where the large plan put them: thin lines,
+#   far apart.
 # - **Events**: what just happened, in one sentence, and where that code is in ggml and in vizggml. The list beside the
 #   title shows only one kind.
 #
 # A recording begins with a snapshot: what stood already, the weights for example, as the events that would have made it.
-# Three things to find:
+# (A *context* in these sentences is ggml's: an arena for records of tensors.) Three things to find:
 #
 # - Which tensors make the peak? The line under the memory timeline names them.
 # - After which node is `attn_norm-0` freed in the first plan? Press **Home**, then **/**, type the name, take the first
