@@ -57,6 +57,7 @@ def test_a_file_that_was_there_before_is_kept(shipped: Path, tmp_path: Path) -> 
 def test_jupyter_opens_the_tour(tmp_path: Path) -> None:
     command = lab.jupyter_command(tmp_path, browser=False, port=8899)
     assert "--LabApp.default_url=/lab/tree/00-tour.ipynb" in command
+    assert "--LabApp.news_url=None" in command
     assert f"--ServerApp.root_dir={tmp_path}" in command
     assert "--no-browser" in command
     assert "--port=8899" in command

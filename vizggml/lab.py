@@ -66,13 +66,14 @@ def lay(folder: Path) -> Laid:
 
 
 def jupyter_command(folder: Path, *, browser: bool, port: int | None) -> list[str]:
-    """The command line that opens JupyterLab on the tour."""
+    """The command line that opens JupyterLab on the tour; it asks nobody for news."""
     command = [
         sys.executable,
         "-m",
         "jupyterlab",
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{TOUR}",
+        "--LabApp.news_url=None",
     ]
     if not browser:
         command.append("--no-browser")
