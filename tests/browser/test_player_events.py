@@ -9,9 +9,19 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.test_html import lesson
 from vizggml import ggml
-from vizggml.events import ChunkGrown, ChunkOpened, Event, NodeEnd, ReserveBegin, ReserveEnd, TensorCopied
+from vizggml.events import (
+    ChunkGrown,
+    ChunkOpened,
+    Event,
+    NodeEnd,
+    PagesResident,
+    ReserveBegin,
+    ReserveEnd,
+    TensorCopied,
+)
 from vizggml.export.html import to_html
 from vizggml.llama.model import load_model
+from vizggml.llama.residency import pages_watched
 from vizggml.timeline.record import record
 from vizggml.timeline.trace import Trace
 
@@ -140,3 +150,27 @@ def test_the_threads_of_an_evaluation_stand_on_a_clock(tmp_path: Path, open_page
     words = drawn_at(page, steps_of(trace, NodeEnd)[20])
     assert {"thread 0", "thread 1", "ms"} <= set(words)
     assert "thread 2" not in words
+
+
+def test_the_layers_of_the_file_come_in_one_after_the_other(tmp_path: Path, open_page: OpenPage) -> None:
+    """As `test_residency` has it: at the end of a layer all its pages are there, and of the next not yet all."""
+    model = load_model("tiny")
+    context = model.context(n_ctx=64, fast=False)
+    with record() as trace, pages_watched(context, model.gguf.mapped, model.gguf):
+        context.decode([5])
+    model.close()
+    asked = steps_of(trace, PagesResident)
+    page = opened(trace, tmp_path, open_page)
+    page.get_by_role("tab", name="Pages").click()
+    page.get_by_label("Show Details alone").click()
+    rows = page.locator(".vg-pane-tables .vg-grid-row").locator("visible=true")
+    shares = []
+    for step in asked[1:3]:
+        drawn_at(page, step)
+        cells = [row.locator("span").all_text_contents() for row in rows.all()]
+        shares.append({row[0]: row[3] for row in cells})
+    first, second = shares
+    assert "the whole file" in first
+    assert first["blk.0"] == "100 %"
+    assert second["blk.1"] == "100 %"
+    assert second["blk.2"] != "100 %"

@@ -28,11 +28,13 @@ from vizggml.events import (
     GallocId,
     GraphCreated,
     GraphId,
+    LayerResident,
     LeafAppended,
     NodeAppended,
     NodeBegin,
     NodeSkipped,
     OpRecorded,
+    PagesResident,
     ParentReused,
     Released,
     ReserveBegin,
@@ -380,3 +382,17 @@ def test_each_buffer_of_a_plan_has_its_own_chunks() -> None:
     assert [(life["tensor"], life["chunk"], life["offset"]) for life in lives(tracks)] == [(X, 0, 0), (Y, 16, 0)]
     held = [row for row in at(tracks, "block", tracks.n_events - 1) if row[4] >= 0]
     assert [(row[0], row[1], row[4]) for row in held] == [(0, 0, X), (1, 0, Y)]
+
+
+def test_pages_stand_until_they_are_asked_for_again() -> None:
+    tracks = fold(
+        PagesResident(BufferId(0), 5, 20, 4096),
+        LayerResident(BufferId(0), "blk.0", 8192, 3, 4),
+        LayerResident(BufferId(0), "blk.0", 8192, 4, 4),
+    )
+    name = tracks.strings.index("blk.0")
+    assert rows(tracks, "pages") == [
+        (0, 3, 0, -1, 0, 5, 20),
+        (1, 2, 0, name, 8192, 3, 4),
+        (2, 3, 0, name, 8192, 4, 4),
+    ]

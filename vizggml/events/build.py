@@ -264,3 +264,14 @@ class PagesResident(Event):
     pages: int
     of: int
     page_size: int
+
+
+@event("buffers", "llama_mmap, src/llama-mmap.cpp", "vizggml/llama/residency.py: tell_layers")
+class LayerResident(Event):
+    """Of one layer's weights, or of another tensor, the pages in memory; `file_offset` is where it begins."""
+
+    buffer: BufferId
+    name: str
+    file_offset: int
+    pages: int
+    of: int

@@ -19,6 +19,8 @@ UNKNOWN = -2
 """In place of an owner: nobody, and somebody from before the recording, for whom there is no row in the track."""
 ENDLESS_FROM = 2**61
 NO_ALLOCATOR = -1
+NO_NAME = -1
+"""For all of a mapped file."""
 
 Tiles = dict[int, tuple[int, int]]
 """By offset: size and owner."""
@@ -100,7 +102,9 @@ class MemoryFold:
         self.live = LiveSets()
         why = {"why": "i", "tensor": "i", "had": "d", "needed": "d", "size": "d", "anew": "i"}
         self.reserve = Track("reserve", {"galloc": "i", "graph": "i", **why})
-        self.tracks = (self.buffer, self.place, self.block, self.chunk, self.life, self.live.track, self.reserve)
+        self.pages = Track("pages", {"buffer": "i", "name": "i", "offset": "d", "pages": "d", "of": "d"})
+        planned = self.life, self.live.track, self.reserve
+        self.tracks = (self.buffer, self.place, self.pages, self.block, self.chunk, *planned)
         self.blocks = Blocks(self.block)
         self.n_plans = 0
         self.plan: Plan | None = None
@@ -128,6 +132,8 @@ class MemoryFold:
             "BufferFreed": self.buffer_freed,
             "TensorPlaced": self.tensor_placed,
             "WeightsPlaced": self.weights_placed,
+            "PagesResident": self.pages_resident,
+            "LayerResident": self.layer_resident,
             "AllocatorReset": self.allocator_reset,
             "SearchBegin": self.search_begin,
             "BlockChosen": self.block_chosen,
@@ -204,6 +210,12 @@ class MemoryFold:
         self, i: int, node: int, tensor: int, buffer: int, offset: int, size: int, file_offset: int, backend: int
     ) -> None:
         self.tensor_placed(i, node, tensor, buffer, offset, size, 0)
+
+    def pages_resident(self, i: int, node: int, buffer: int, pages: int, of: int, page_size: int) -> None:
+        self.pages.set(i, (buffer, NO_NAME), buffer, NO_NAME, 0, pages, of)
+
+    def layer_resident(self, i: int, node: int, buffer: int, name: int, offset: int, pages: int, of: int) -> None:
+        self.pages.set(i, (buffer, name), buffer, name, offset, pages, of)
 
     # the free list
 

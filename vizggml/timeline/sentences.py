@@ -84,6 +84,7 @@ BUILDING: dict[str, Template] = {
     ),
     "MmapOpened": "The file {path} is mapped: its {size} can be read as memory, and nothing is copied.",
     "PagesResident": "{pages} of {of} pages of {page_size} have been touched.",
+    "LayerResident": "{pages} of the {of} pages of {name} are in memory.",
 }
 
 PLANNING: dict[str, Template] = {

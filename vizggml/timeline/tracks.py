@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vizggml.timeline.columns import Column, Columns, pack, unpack, write_file
-from vizggml.timeline.schema import SCHEMA
+from vizggml.timeline.schema import KIND_INDEX, SCHEMA
 
 
 class Tracks:
@@ -39,6 +39,14 @@ class Tracks:
 
     def string(self, index: int) -> str:
         return self.strings[index] if index >= 0 else ""
+
+    @property
+    def opening(self) -> int:
+        """The first event after the snapshot of what stood: where a reader begins. 0 when nothing stood."""
+        ends = np.flatnonzero(self.columns["ev.kind"] == KIND_INDEX["SnapshotEnd"])
+        if len(ends) == 0 or ends[0] <= 1:
+            return 0
+        return min(int(ends[0]) + 1, max(0, self.n_events - 1))
 
     @property
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:947a26e27309fdf0a7808ba86296599b93e0b90f9aa6d6dea1c671bb78786043
+// vizggml player, bundled; sources sha256:8462b3b2f2d8d4ed250c36dc8c29ffa09efae2e0d021e6ec833aa7a64f7a47bb
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -25,15 +25,15 @@ function arrange(names, wide, least) {
     areas.push(`"${left} ${right}"`);
     rows.push(row);
   };
-  const share = (name) => `minmax(${Math.max(sizes[name][0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizes[name][1]}fr)`;
+  const share2 = (name) => `minmax(${Math.max(sizes[name][0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizes[name][1]}fr)`;
   if (names.includes("tokens")) add("tokens", "tokens", "max-content");
   if (!wide) {
-    for (const name of names) if (name !== "tokens") add(name, name, share(name));
+    for (const name of names) if (name !== "tokens") add(name, name, share2(name));
   } else {
     for (const { left, right } of bandsOf(names)) {
       const sides = [left, right].filter((side) => side.length);
-      if (sides.length === 1) for (const name of sides[0]) add(name, name, share(name));
-      else if (sides.length === 2) for (const name of right) add(left[0], name, share(name));
+      if (sides.length === 1) for (const name of sides[0]) add(name, name, share2(name));
+      else if (sides.length === 2) for (const name of right) add(left[0], name, share2(name));
     }
   }
   return { gridTemplateAreas: areas.join(" "), gridTemplateRows: rows.join(" "), gridTemplateColumns: COLUMNS };
@@ -2979,8 +2979,70 @@ var Now = class {
 // style.css
 var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n.vg-pane-timeline .vg-text-button:disabled { visibility: hidden; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
+// pages.js
+var PAD = 12;
+var TOP = 20;
+var BAR2 = 22;
+var PAGES_HEIGHT = TOP + BAR2 + 8;
+function partsAt({ tracks }, step) {
+  const track = tracks.track("pages");
+  const [name, offset] = ["name", "offset"].map((n) => track.col(n));
+  const rows = track.openAt(step);
+  const parts = rows.filter((r) => name[r] >= 0).sort((p, q) => offset[p] - offset[q]);
+  return { track, parts, whole: rows.find((r) => name[r] < 0) ?? -1 };
+}
+function share(pages, of) {
+  return of > 0 ? `${Math.floor(100 * pages / of)} %` : "";
+}
+function pageRows(player, step) {
+  const { track, parts, whole: whole2 } = partsAt(player, step);
+  const [pages, of] = ["pages", "of"].map((n) => track.col(n));
+  const layer = player.tracks.field(step, "name");
+  return (whole2 >= 0 ? [whole2, ...parts] : parts).map((r) => ({
+    cells: [r === whole2 ? "the whole file" : visible(track.str("name", r)), String(pages[r]), String(of[r]), share(pages[r], of[r])],
+    marked: track.a[r] === step && (r === whole2 || track.str("name", r) === layer)
+  }));
+}
+function paintPages(player, c, w, h, step) {
+  const { palette, fonts, tracks } = player;
+  const { track, parts, whole: whole2 } = partsAt(player, step);
+  const [pages, of] = ["pages", "of"].map((n) => track.col(n));
+  const shown = parts.length ? parts : whole2 >= 0 ? [whole2] : [];
+  const total = shown.reduce((sum, r) => sum + of[r], 0);
+  if (!total) return;
+  const wide = w - 2 * PAD;
+  const layer = tracks.field(step, "name");
+  let before = 0;
+  for (const r of shown) {
+    const x = PAD + before / total * wide;
+    const room = Math.max(0.5, of[r] / total * wide - 1);
+    c.fillStyle = palette.line;
+    c.fillRect(x, TOP, room, BAR2);
+    const high = Math.min(1, pages[r] / Math.max(1, of[r])) * BAR2;
+    c.fillStyle = palette.status[3];
+    c.fillRect(x, TOP + BAR2 - high, room, high);
+    const name = r === whole2 ? "" : cutEnd(visible(track.str("name", r)), Math.floor((room - 8) / 6.4));
+    if (name) {
+      c.fillStyle = high > BAR2 / 2 ? "#10151d" : palette.soft;
+      c.font = `10.5px ${fonts.mono}`;
+      c.textBaseline = "middle";
+      c.fillText(name, x + 5, TOP + BAR2 / 2 + 0.5);
+    }
+    if (track.a[r] === step && track.str("name", r) === layer) {
+      c.fillStyle = palette.accent;
+      c.fillRect(x, TOP + BAR2 + 2, Math.max(2, room), 3);
+    }
+    before += of[r];
+  }
+  c.fillStyle = palette.soft;
+  c.font = `11px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  const said = whole2 >= 0 ? `${pages[whole2]} of ${of[whole2]} pages touched` : "the file";
+  c.fillText(`${said}; from its beginning to its end, each part filled by what is in memory`, PAD, TOP / 2);
+}
+
 // plots.js
-var PAD = 10;
+var PAD2 = 10;
 function paintScratch(player, c, w, h, step) {
   const { tracks, relations, palette, fonts } = player;
   const track = tracks.track("scratch");
@@ -2992,17 +3054,17 @@ function paintScratch(player, c, w, h, step) {
   const n = g >= 0 ? ptr[g + 1] - ptr[g] : 0;
   const most = rows.reduce((m, r) => Math.max(m, maximum[r]), 0);
   if (!n || !most) return;
-  const wide = (w - 2 * PAD) / n;
+  const wide = (w - 2 * PAD2) / n;
   const high = h - 24;
   const y = (bytes) => h - 6 - bytes / most * high;
   c.fillStyle = palette.families[0];
-  for (const r of rows) c.fillRect(PAD + position[tensor[r]] * wide, y(size[r]), Math.max(1, wide), h - 6 - y(size[r]));
+  for (const r of rows) c.fillRect(PAD2 + position[tensor[r]] * wide, y(size[r]), Math.max(1, wide), h - 6 - y(size[r]));
   c.strokeStyle = palette.ink;
   c.lineWidth = 1;
   c.beginPath();
   rows.sort((p, q) => position[tensor[p]] - position[tensor[q]]);
   rows.forEach((r, k) => {
-    const x = PAD + position[tensor[r]] * wide;
+    const x = PAD2 + position[tensor[r]] * wide;
     if (k === 0) c.moveTo(x, y(maximum[r]));
     else c.lineTo(x, y(maximum[rows[k - 1]]));
     c.lineTo(x, y(maximum[r]));
@@ -3010,11 +3072,11 @@ function paintScratch(player, c, w, h, step) {
   c.stroke();
   const at = relations.positionAt(step);
   c.fillStyle = palette.accent;
-  if (at >= 0) c.fillRect(PAD + at * wide - 0.5, 12, 1.5, h - 16);
+  if (at >= 0) c.fillRect(PAD2 + at * wide - 0.5, 12, 1.5, h - 16);
   c.fillStyle = palette.soft;
   c.font = `11px ${fonts.ui}`;
   c.textBaseline = "top";
-  c.fillText(`largest so far ${formatBytes(most)}`, PAD, 2);
+  c.fillText(`largest so far ${formatBytes(most)}`, PAD2, 2);
 }
 function paintCells(player, c, w, h, step) {
   const { tracks, palette, fonts } = player;
@@ -3026,15 +3088,15 @@ function paintCells(player, c, w, h, step) {
   for (let r = 0; r < cells.length; r++) n = Math.max(n, cell[r] + 1);
   let layers = 1;
   for (let r = 0; r < kv.length; r++) layers = Math.max(layers, layer[r] + 1);
-  const wide = (w - 2 * PAD - 46) / n;
-  const left = PAD + 46;
+  const wide = (w - 2 * PAD2 - 46) / n;
+  const left = PAD2 + 46;
   const band = 10;
   const high = (h - 18 - band - 6) / 2;
   c.font = `11px ${fonts.ui}`;
   c.textBaseline = "middle";
   c.fillStyle = palette.soft;
   const tops = [16 + band + 3, 16 + band + 6 + high];
-  ["cells", "K", "V"].forEach((text, k) => c.fillText(text, PAD, k === 0 ? 16 + band / 2 : tops[k - 1] + high / 2));
+  ["cells", "K", "V"].forEach((text, k) => c.fillText(text, PAD2, k === 0 ? 16 + band / 2 : tops[k - 1] + high / 2));
   c.fillStyle = palette.panel;
   for (const top of [16, ...tops]) c.fillRect(left, top, wide * n, top === 16 ? band : high);
   const gap = wide > 4 ? 1 : 0;
@@ -3050,7 +3112,7 @@ function paintCells(player, c, w, h, step) {
     c.fillRect(left + from[r] * wide, y, Math.max(1, count[r] * wide - gap), Math.max(0.7, high / layers));
   });
   c.fillStyle = palette.soft;
-  c.fillText(`${taken} cells taken; ${layers} layers from top to bottom`, PAD, 6);
+  c.fillText(`${taken} cells taken; ${layers} layers from top to bottom`, PAD2, 6);
 }
 
 // threads.js
@@ -3263,6 +3325,17 @@ var TABLES = [
     widths: "40px minmax(50px, 0.5fr) minmax(0, 1fr) 44px minmax(0, 2fr)",
     rows: splitRows,
     empty: "No graph is split at this step."
+  },
+  {
+    name: "pages",
+    title: "Pages",
+    track: "pages",
+    columns: [{ head: "part of the file" }, { head: "in memory", right: true }, { head: "pages", right: true }, { head: "share", right: true }],
+    widths: "minmax(0, 2fr) 0.8fr 0.7fr 0.6fr",
+    rows: pageRows,
+    plot: paintPages,
+    plotHeight: PAGES_HEIGHT,
+    empty: "Nobody has asked which pages are in memory yet."
   },
   {
     name: "threads",
@@ -3548,7 +3621,7 @@ function paintLiveSet({ palette }, c, set, { x, y }, position) {
 // timeline.js
 var LEFT3 = 66;
 var RIGHT3 = 12;
-var TOP = 16;
+var TOP2 = 16;
 var BOTTOM = 32;
 var CLICK2 = 4;
 var BITMAPS2 = 8;
@@ -3616,14 +3689,14 @@ var TimelinePane = class {
   /** @param {number} bytes */
   y(bytes) {
     const { y0, y1 } = this.window;
-    const high = this.surface.height - TOP - BOTTOM;
-    return TOP + high - (bytes - y0) / (y1 - y0) * high;
+    const high = this.surface.height - TOP2 - BOTTOM;
+    return TOP2 + high - (bytes - y0) / (y1 - y0) * high;
   }
   /** @param {number} x @param {number} y */
   inverse(x, y) {
     const { x0, x1, y0, y1 } = this.window;
-    const high = this.surface.height - TOP - BOTTOM;
-    return { p: x0 + (x - LEFT3) / (this.surface.width - LEFT3 - RIGHT3) * (x1 - x0), bytes: y0 + (TOP + high - y) / high * (y1 - y0) };
+    const high = this.surface.height - TOP2 - BOTTOM;
+    return { p: x0 + (x - LEFT3) / (this.surface.width - LEFT3 - RIGHT3) * (x1 - x0), bytes: y0 + (TOP2 + high - y) / high * (y1 - y0) };
   }
   /** @param {number} step */
   draw(step) {
@@ -3672,7 +3745,7 @@ var TimelinePane = class {
   clip(c) {
     c.save();
     c.beginPath();
-    c.rect(LEFT3, TOP, this.surface.width - LEFT3 - RIGHT3, this.surface.height - TOP - BOTTOM);
+    c.rect(LEFT3, TOP2, this.surface.width - LEFT3 - RIGHT3, this.surface.height - TOP2 - BOTTOM);
     c.clip();
   }
   /** The rectangle of a life row in pixels. @param {Plan} plan @param {number} row */
@@ -3743,7 +3816,7 @@ var TimelinePane = class {
   paintPeak(c, plan) {
     const { palette, fonts } = this.player;
     const y = Math.round(this.y(plan.size)) + 0.5;
-    if (y < TOP - 2) return;
+    if (y < TOP2 - 2) return;
     c.strokeStyle = palette.ink;
     c.setLineDash([5, 4]);
     c.beginPath();
@@ -3803,7 +3876,7 @@ var TimelinePane = class {
     if (!shown) return this.paintTicks(c, -100, -100);
     const bottom = this.surface.height - BOTTOM;
     c.fillStyle = palette.accent;
-    c.fillRect(Math.round(x) - 0.75, TOP, 1.5, bottom - TOP);
+    c.fillRect(Math.round(x) - 0.75, TOP2, 1.5, bottom - TOP2);
     c.font = `600 11px ${fonts.ui}`;
     const held = this.live?.bytes[position];
     const text = held === void 0 ? String(position) : `${position}: ${formatBytes(held)} live`;

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vizggml.views.tables import Tracks
 
 PANES = ("tokens", "graph", "map", "timeline", "events", "tables")
-TABLES = ("tensor", "free", "counts", "scratch", "cells", "reuse", "splits", "threads")
+TABLES = ("tensor", "free", "counts", "scratch", "cells", "reuse", "splits", "pages", "threads")
 HEIGHT = 760
 HEAD_HEIGHT, PANE_HEIGHT = 130, 250
 
@@ -50,12 +50,12 @@ class Player(anywidget.AnyWidget):
         self._shown = tracks
         super().__init__(**traits | ({} if tracks is None else sent(tracks)))
 
-    def show(self, tracks: Tracks, step: int = 0) -> None:
-        """Put another trace on the player."""
+    def show(self, tracks: Tracks, step: int | None = None) -> None:
+        """Put another trace on the player; None opens it where its own events begin."""
         self._shown = tracks
         with self.hold_sync():
             self.selected = -1
-            self.step = step
+            self.step = tracks.opening if step is None else step
             for name, value in sent(tracks).items():
                 setattr(self, name, value)
 
@@ -63,7 +63,8 @@ class Player(anywidget.AnyWidget):
         """The picture of `step`, as SVG; None for where the player is or, if at the beginning, the fullest step."""
         if self._shown is None:
             raise VizggmlError("player: there is no trace on it yet")
-        return still(self._shown, self.step or None if step is None else step)
+        here = None if self.step == self._shown.opening else self.step
+        return still(self._shown, here if step is None else step)
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         bundle = super()._repr_mimebundle_(**options)
@@ -100,17 +101,17 @@ def css_height(height: int | str | None, panes: list[str] | None) -> str:
 def view(
     trace: Trace | Tracks,
     panes: Iterable[str] | None = None,
-    step: int = 0,
+    step: int | None = None,
     *,
     height: int | str | None = None,
     theme: str = "auto",
 ) -> Player:
-    """The player on `trace`, at `step`, with the panes named (None: all).
+    """The player on `trace`, at `step` (None: after the snapshot), with the panes named (None: all).
 
     `height` is pixels, or a CSS length; None for what the panes need. VizggmlError for a step outside the trace or an
     unknown pane.
     """
     tracks: Tracks = trace.tracks() if isinstance(trace, Trace) else trace
-    step = check_step(tracks, step)
+    step = tracks.opening if step is None else check_step(tracks, step)
     shown = check_panes(panes)
     return Player(tracks, panes=shown, step=step, height=css_height(height, shown), theme=theme)

@@ -3,6 +3,7 @@
 import { Surface, el, setText } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { lifeOf } from "./map.js";
+import { PAGES_HEIGHT, pageRows, paintPages } from "./pages.js";
 import { paintCells, paintScratch } from "./plots.js";
 import { formatBytes, formatDims, formatField, formatNs, visible } from "./sentence.js";
 import { splitRows } from "./splits.js";
@@ -86,6 +87,17 @@ export const TABLES = [
     widths: "40px minmax(50px, 0.5fr) minmax(0, 1fr) 44px minmax(0, 2fr)",
     rows: splitRows,
     empty: "No graph is split at this step.",
+  },
+  {
+    name: "pages",
+    title: "Pages",
+    track: "pages",
+    columns: [{ head: "part of the file" }, { head: "in memory", right: true }, { head: "pages", right: true }, { head: "share", right: true }],
+    widths: "minmax(0, 2fr) 0.8fr 0.7fr 0.6fr",
+    rows: pageRows,
+    plot: paintPages,
+    plotHeight: PAGES_HEIGHT,
+    empty: "Nobody has asked which pages are in memory yet.",
   },
   {
     name: "threads",
