@@ -55,7 +55,7 @@ def chromium() -> None:
 
 
 def lab(arguments: list[str]) -> None:
-    install("")
+    install("[fast,models]")
     run(BIN / "vizggml", "lab", *arguments)
 
 

@@ -9,7 +9,9 @@ import pytest
 from tests.timeline.made import trace_of
 from vizggml.errors import VizggmlError
 from vizggml.events import ContextId, GraphId, OpRecorded, TensorCreated, TensorId, TensorNamed, Tokenized, VisitEnter
+from vizggml.ggml.context import Context
 from vizggml.timeline.columns import read_file
+from vizggml.timeline.record import record
 from vizggml.timeline.tracks import Tracks
 
 
@@ -54,3 +56,14 @@ def test_a_file_of_tracks(tracks: Tracks, tmp_path: Path) -> None:
     assert read.strings == tracks.strings
     with pytest.raises(VizggmlError, match="tracks: 3 bytes"):
         Tracks.from_bytes(b"abc")
+
+
+def test_a_reader_begins_after_the_snapshot() -> None:
+    """What stood before the recording comes first, between its two marks; the reader begins behind them."""
+    standing = Context(mem_size=1 << 16, no_alloc=True)
+    standing.new_tensor("F32", (4,), name="stood")
+    with record() as trace:
+        standing.new_tensor("F32", (4,), name="came")
+    kinds = [type(event).__name__ for event in trace.events]
+    assert trace.tracks().opening == kinds.index("SnapshotEnd") + 1 > 2
+    assert kinds[trace.tracks().opening] == "ObjectAppended"

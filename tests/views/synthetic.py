@@ -16,6 +16,7 @@ class SyntheticTracks:
     meta: dict[str, Any]
     strings: list[str]
     columns: dict[str, NDArray[Any]]
+    opening: int = 0
 
     def open_at(self, name: str, i: int) -> NDArray[Any]:
         a, b = self.columns[f"t.{name}.a"], self.columns[f"t.{name}.b"]

@@ -31,19 +31,21 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
-def html(source: Drawable, *, step: int = 0, panes: Iterable[str] | None = None, title: str | None = None) -> str:
-    """The page of a trace (or of its tracks), opened at `step`; `#step=N` in its address takes it elsewhere.
+def html(
+    source: Drawable, *, step: int | None = None, panes: Iterable[str] | None = None, title: str | None = None
+) -> str:
+    """The page of a trace (or of its tracks), opened at `step` (None: after the snapshot).
 
-    VizggmlError for a step outside the trace.
+    `#step=N` in its address takes it elsewhere. VizggmlError for a step outside the trace.
     """
     tracks = tracks_of(source)
-    step = check_step(tracks, step)
+    step = tracks.opening if step is None else check_step(tracks, step)
     options: dict[str, object] = {"step": step}
     if panes is not None:
         options["panes"] = [panes] if isinstance(panes, str) else list(panes)
     script = script_of(options)
     drawing = json.dumps(layout(tracks), separators=(",", ":"), ensure_ascii=False)
-    picture = still(tracks, step or None)
+    picture = still(tracks, None if step == tracks.opening else step)
     named = title or _title(str(tracks.meta.get("model", "")))
     return _template().render(
         title=named,
@@ -61,7 +63,7 @@ def to_html(
     source: Drawable,
     path: str | os.PathLike[str],
     *,
-    step: int = 0,
+    step: int | None = None,
     panes: Iterable[str] | None = None,
     title: str | None = None,
 ) -> None:
