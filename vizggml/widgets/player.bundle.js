@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:8462b3b2f2d8d4ed250c36dc8c29ffa09efae2e0d021e6ec833aa7a64f7a47bb
+// vizggml player, bundled; sources sha256:c2f3263f668d374cbf0a55e5d1f9f47ada84c1148854b73e44901e46bf6d5ae1
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -1456,11 +1456,13 @@ var GraphSearch = class {
    * @param {Player} player
    * @param {(found: number[]) => void} found told what matches, for marking
    * @param {(tensor: number) => void} reveal
+   * @param {(tensor: number) => number} elsewhere the graph of a tensor that is not in the one shown; else -1
    */
-  constructor(player, found, reveal) {
+  constructor(player, found, reveal, elsewhere) {
     this.player = player;
     this.found = found;
     this.reveal = reveal;
+    this.elsewhere = elsewhere;
     this.active = -1;
     this.matches = [];
     this.input = el("input", "vg-search", {
@@ -1498,6 +1500,7 @@ var GraphSearch = class {
       const text = ["name", "op", "desc", "type"].map((c) => tracks.tensorString(c, t)).join(" ").toLowerCase();
       if (words.every((word) => text.includes(word))) this.matches.push(t);
     }
+    this.matches = [...this.matches.filter((t) => this.elsewhere(t) < 0), ...this.matches.filter((t) => this.elsewhere(t) >= 0)];
     this.active = -1;
     this.found(this.matches);
     this.fill(words.length > 0);
@@ -1507,9 +1510,11 @@ var GraphSearch = class {
     const { tracks } = this.player;
     const items = this.matches.slice(0, MOST).map((t) => {
       const op = tracks.tensorString("desc", t) || "NONE";
+      const graph = this.elsewhere(t);
+      const where = graph < 0 ? "" : ` · graph ${graph}`;
       return el("li", "", { role: "option" }, [
         el("span", "vg-mono", { text: visible(tracks.name(t)) }),
-        el("span", "vg-soft", { text: `${op === "NONE" ? "leaf" : op} · ${tracks.tensorString("type", t)} · ${formatDims(tracks.ne(t))}` })
+        el("span", "vg-soft", { text: `${op === "NONE" ? "leaf" : op} · ${tracks.tensorString("type", t)} · ${formatDims(tracks.ne(t))}${where}` })
       ]);
     });
     const rest = this.matches.length - items.length;
@@ -1697,7 +1702,7 @@ var GraphPane = class {
     this.surface = new Surface("The computation graph, coloured by status at this step", () => this.resized());
     this.note = el("div", "vg-empty");
     this.legend = el("div", "vg-legend");
-    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t));
+    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t), (t) => this.elsewhere(t));
     this.choice = el("select", "vg-select", { "aria-label": "Which graph", title: "Which graph, and its nodes" });
     this.choice.addEventListener("change", () => this.choose(Number(this.choice.value)));
     this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.legend]);
@@ -1897,6 +1902,10 @@ var GraphPane = class {
     const here = row < 0 ? -1 : folding.sectionOf[row];
     const section = here >= 0 && folding.foldable(here) ? here : folding.fold.findIndex((f) => f >= 0);
     if (section >= 0) this.setOpen(drawing, [section], !folding.open[section]);
+  }
+  /** The graph that tensor `t` is of, when it is not the one that is shown; else -1. @param {number} t */
+  elsewhere(t) {
+    return this.shown?.folding.rowOf.has(t) ? -1 : this.player.relations.home.graph[t] ?? -1;
   }
   /** Opens what hides tensor `t` and brings it into the middle. @param {number} t */
   reveal(t) {
@@ -4088,7 +4097,7 @@ var TokensPane = class {
       const p = track.col("p")[row];
       const about = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
       const title = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
-      const piece = track.str("piece", row);
+      const piece = track.str("piece", row) || `#${track.col("token")[row]}`;
       this.made.push(
         el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title, "data-row": String(row) })
       );

@@ -40,7 +40,7 @@ export class GraphPane {
     this.surface = new Surface("The computation graph, coloured by status at this step", () => this.resized());
     this.note = el("div", "vg-empty");
     this.legend = el("div", "vg-legend");
-    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t));
+    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t), (t) => this.elsewhere(t));
     this.choice = el("select", "vg-select", { "aria-label": "Which graph", title: "Which graph, and its nodes" });
     this.choice.addEventListener("change", () => this.choose(Number(this.choice.value)));
     this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.legend]);
@@ -260,6 +260,11 @@ export class GraphPane {
     const here = row < 0 ? -1 : folding.sectionOf[row];
     const section = here >= 0 && folding.foldable(here) ? here : folding.fold.findIndex((f) => f >= 0);
     if (section >= 0) this.setOpen(drawing, [section], !folding.open[section]);
+  }
+
+  /** The graph that tensor `t` is of, when it is not the one that is shown; else -1. @param {number} t */
+  elsewhere(t) {
+    return this.shown?.folding.rowOf.has(t) ? -1 : this.player.relations.home.graph[t] ?? -1;
   }
 
   /** Opens what hides tensor `t` and brings it into the middle. @param {number} t */

@@ -12,11 +12,13 @@ export class GraphSearch {
    * @param {Player} player
    * @param {(found: number[]) => void} found told what matches, for marking
    * @param {(tensor: number) => void} reveal
+   * @param {(tensor: number) => number} elsewhere the graph of a tensor that is not in the one shown; else -1
    */
-  constructor(player, found, reveal) {
+  constructor(player, found, reveal, elsewhere) {
     this.player = player;
     this.found = found;
     this.reveal = reveal;
+    this.elsewhere = elsewhere;
     this.active = -1;
     /** @type {number[]} */
     this.matches = [];
@@ -54,6 +56,7 @@ export class GraphSearch {
       const text = ["name", "op", "desc", "type"].map((c) => tracks.tensorString(c, t)).join(" ").toLowerCase();
       if (words.every((word) => text.includes(word))) this.matches.push(t);
     }
+    this.matches = [...this.matches.filter((t) => this.elsewhere(t) < 0), ...this.matches.filter((t) => this.elsewhere(t) >= 0)];
     this.active = -1;
     this.found(this.matches);
     this.fill(words.length > 0);
@@ -64,9 +67,11 @@ export class GraphSearch {
     const { tracks } = this.player;
     const items = this.matches.slice(0, MOST).map((t) => {
       const op = tracks.tensorString("desc", t) || "NONE";
+      const graph = this.elsewhere(t);
+      const where = graph < 0 ? "" : ` · graph ${graph}`;
       return el("li", "", { role: "option" }, [
         el("span", "vg-mono", { text: visible(tracks.name(t)) }),
-        el("span", "vg-soft", { text: `${op === "NONE" ? "leaf" : op} · ${tracks.tensorString("type", t)} · ${formatDims(tracks.ne(t))}` }),
+        el("span", "vg-soft", { text: `${op === "NONE" ? "leaf" : op} · ${tracks.tensorString("type", t)} · ${formatDims(tracks.ne(t))}${where}` }),
       ]);
     });
     const rest = this.matches.length - items.length;

@@ -43,7 +43,7 @@ export class TokensPane {
       const p = track.col("p")[row];
       const about = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
       const title = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
-      const piece = track.str("piece", row);
+      const piece = track.str("piece", row) || `#${track.col("token")[row]}`;
       this.made.push(
         el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title, "data-row": String(row) }),
       );
