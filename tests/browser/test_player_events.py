@@ -58,7 +58,9 @@ def drawn_at(page: Page, step: int) -> list[str]:
 
 
 def steps_of(trace: Trace, kind: type[Event]) -> list[int]:
-    return [i for i, event in enumerate(trace.events) if isinstance(event, kind)]
+    """Where it happened, after the snapshot of what other tests may have left standing."""
+    begin = trace.tracks().opening
+    return [i for i, event in enumerate(trace.events) if i >= begin and isinstance(event, kind)]
 
 
 def test_the_peak_is_named_beside_the_lower_bound(tmp_path: Path, open_page: OpenPage) -> None:
