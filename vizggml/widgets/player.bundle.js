@@ -1,10 +1,16 @@
-// vizggml player, bundled; sources sha256:c2f3263f668d374cbf0a55e5d1f9f47ada84c1148854b73e44901e46bf6d5ae1
+// vizggml player, bundled; sources sha256:17e184188dd80c4c0f99e307a3140a061102b23bb330cb6d117fb1835579ca4e
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
 var NARROW_MOST = 204;
+var DETAIL = [180, 1];
 var COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
 function bandsOf(names) {
+  const details = names.filter((name) => !(name in WIDE) && name !== "tokens");
+  const pairs = details.flatMap((name, k) => k % 2 ? [] : [{ left: [name], right: details.slice(k + 1, k + 2) }]);
+  return [...mainBands(names), ...pairs];
+}
+function mainBands(names) {
   const has = (wanted) => wanted.filter((name) => names.includes(name));
   const memory = has(["map", "timeline"]);
   const words = has(["events", "tables"]);
@@ -25,7 +31,8 @@ function arrange(names, wide, least) {
     areas.push(`"${left} ${right}"`);
     rows.push(row);
   };
-  const share2 = (name) => `minmax(${Math.max(sizes[name][0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizes[name][1]}fr)`;
+  const sizeOf = (name) => sizes[name] ?? DETAIL;
+  const share2 = (name) => `minmax(${Math.max(sizeOf(name)[0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizeOf(name)[1]}fr)`;
   if (names.includes("tokens")) add("tokens", "tokens", "max-content");
   if (!wide) {
     for (const name of names) if (name !== "tokens") add(name, name, share2(name));
@@ -300,6 +307,75 @@ var VirtualList = class {
   }
 };
 
+// detail_table.js
+var ROW = 23;
+function tableDetail(table) {
+  return {
+    name: table.name,
+    title: table.title,
+    has: (player) => table.track === "" || player.tracks.track(table.track).length > 0,
+    make: (player, pane) => new TableView(player, pane, table)
+  };
+}
+var TableView = class {
+  /** @param {Player} player @param {Pane} pane the pane to be drawn again when the size changes @param {Table} table */
+  constructor(player, pane, table) {
+    this.player = player;
+    this.table = table;
+    this.rows = [];
+    this.head = el("div", "vg-grid-head", {}, table.columns.map((c) => el("span", c.right ? "vg-right" : "", { text: c.head })));
+    this.head.hidden = table.columns.every((c) => c.head === "");
+    this.empty = el("div", "vg-empty");
+    this.surface = new Surface(`${table.title}, drawn`, () => player.redraw(pane));
+    this.surface.box.hidden = !table.plot;
+    this.surface.box.style.flex = `0 0 ${table.plotHeight ?? 0}px`;
+    this.list = new VirtualList({
+      label: table.title,
+      rowHeight: ROW,
+      makeRow: () => el("div", "vg-grid-row", {}, table.columns.map((c) => el("span", c.right ? "vg-right" : ""))),
+      fillRow: (row, index) => this.fillRow(row, index),
+      choose: (index) => {
+        const t = this.rows[index]?.tensor ?? -1;
+        if (t >= 0) player.select(t);
+      }
+    });
+    this.element = el("div", "vg-stack vg-table", {}, [this.surface.box, this.head, this.list.element, this.empty]);
+    this.element.style.setProperty("--vg-columns", table.widths);
+  }
+  /** @param {HTMLElement} element @param {number} index */
+  fillRow(element, index) {
+    const row = this.rows[index];
+    if (!row) return;
+    for (let k = 0; k < element.children.length; k++) {
+      setText(element.children[k], row.cells[k]);
+      if (row.titled) element.children[k].title = row.cells[k];
+    }
+    element.classList.toggle("vg-marked", row.marked === true);
+    element.classList.toggle("vg-bad", row.bad === true);
+  }
+  /** @param {number} step */
+  draw(step) {
+    const { table, list, surface } = this;
+    this.rows = table.rows(this.player, step);
+    const none = this.rows.length === 0;
+    if (this.empty.hidden === none) this.empty.hidden = !none;
+    setText(this.empty, none ? table.empty : "");
+    list.setLength(this.rows.length);
+    const at = this.rows.findIndex((row) => row.marked);
+    if (at >= 0) list.show(at);
+    if (table.plot && surface.width > 10) {
+      const c = surface.begin();
+      c.fillStyle = this.player.palette.page;
+      c.fillRect(0, 0, surface.width, surface.height);
+      table.plot(this.player, c, surface.width, surface.height, step);
+    }
+  }
+  stop() {
+    this.surface.stop();
+    this.list.stop();
+  }
+};
+
 // sentence.js
 var FLAGS = [
   [1, "INPUT"],
@@ -409,139 +485,164 @@ function formatKey(value) {
   return typeof value === "boolean" ? value ? "true" : "false" : String(value);
 }
 
-// theme.js
-var LIGHT = {
-  page: "#ffffff",
-  panel: "#f7f8fa",
-  raised: "#ffffff",
-  ink: "#1b2330",
-  soft: "#596476",
-  faint: "#8b95a5",
-  line: "#dfe3e9",
-  edge: "#aab3c0",
-  accent: "#c2410c",
-  onAccent: "#ffffff",
-  accentWash: "#fdeee6",
-  source: "#0072b2",
-  consumer: "#8a5a00",
-  free: "#eef1f4",
-  good: "#00795a",
-  bad: "#b3261e",
-  families: ["#3f8fc7", "#c27ba8", "#2f9f80", "#d98a5b", "#d9a12b", "#aab2bf", "#76808f"],
-  status: ["#ffffff", "#d3d9e1", "#9aa6b5", "#56b4e9", "#c2410c", "#2f9f80", "#c8cdd5", "#e6dfcf"],
-  areas: ["#9aa6b5", "#56b4e9", "#e0a43b", "#2f9f80", "#c27ba8"],
-  backends: ["#6f5bb3", "#0e8c99", "#9c7a12", "#a8446c"],
-  dark: false
-};
-var DARK = {
-  page: "#12161d",
-  panel: "#181d26",
-  raised: "#1f2530",
-  ink: "#e6eaf1",
-  soft: "#a0abbb",
-  faint: "#717d8f",
-  line: "#2c3441",
-  edge: "#566174",
-  accent: "#ff8f57",
-  onAccent: "#1a1209",
-  accentWash: "#3a2519",
-  source: "#56b4e9",
-  consumer: "#f0c05a",
-  free: "#1e242e",
-  good: "#3ecfa3",
-  bad: "#ff8a80",
-  families: ["#4a9fd6", "#c886b0", "#35ab8a", "#dc8f5f", "#d3a23a", "#667184", "#8b96a8"],
-  status: ["#12161d", "#3a4352", "#66748a", "#4aa5dc", "#ff8f57", "#35ab8a", "#363f4c", "#514a3a"],
-  areas: ["#66748a", "#4aa5dc", "#d3a23a", "#35ab8a", "#c886b0"],
-  backends: ["#a48fe3", "#43bcc7", "#cfa94a", "#dc7ba3"],
-  dark: true
-};
-var FAMILIES = [
-  "matrix product",
-  "norm, soft max",
-  "element by element",
-  "position",
-  "rows, copies",
-  "view",
-  "leaf"
-];
-var OPS = [
-  "MUL_MAT MUL_MAT_ID OUT_PROD FLASH_ATTN_EXT CONV_2D IM2COL",
-  "RMS_NORM NORM GROUP_NORM L2_NORM SOFT_MAX SOFT_MAX_BACK SUM SUM_ROWS MEAN ARGMAX ARGSORT",
-  "",
-  "ROPE ROPE_BACK TIMESTEP_EMBEDDING DIAG_MASK_INF",
-  "GET_ROWS SET_ROWS CPY CONT DUP CONCAT REPEAT PAD SET",
-  "VIEW RESHAPE PERMUTE TRANSPOSE",
-  "NONE"
-];
-var FAMILY_OF = new Map(OPS.flatMap((ops, family) => ops.split(" ").map((op) => (
-  /** @type {const} */
-  [op, family]
-))));
-var ELEMENTWISE = 2;
-function familyOf(op) {
-  return FAMILY_OF.get(op || "NONE") ?? ELEMENTWISE;
+// counts.js
+var MOST_COUNTS = 400;
+var countsDetail = tableDetail({
+  name: "counts",
+  title: "Counts",
+  track: "count",
+  columns: [{ head: "tensor" }, { head: "uses", right: true }, { head: "children", right: true }, { head: "views", right: true }],
+  widths: "minmax(0, 2.4fr) 0.7fr 0.9fr 0.7fr",
+  rows: countRows,
+  empty: "Nothing is counted yet."
+});
+function countRows(player, step) {
+  const { tracks, relations } = player;
+  const track = tracks.track("count");
+  const [tensor, which, value] = ["tensor", "which", "value"].map((n) => track.col(n));
+  const counts = /* @__PURE__ */ new Map();
+  track.each(step, (r) => {
+    let entry = counts.get(tensor[r]);
+    if (!entry) counts.set(tensor[r], entry = [0, 0, 0]);
+    entry[which[r]] = value[r];
+  });
+  const current = relations.tensorAt(step);
+  const near = /* @__PURE__ */ new Set([current, ...relations.sources(current)]);
+  const rest = [...counts].filter(([t, c]) => !near.has(t) && (c[1] > 0 || c[2] > 0)).map(([t]) => t);
+  const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
+  return order.map((t) => {
+    const c = counts.get(t) ?? [0, 0, 0];
+    return { cells: [visible(tracks.name(t)), ...c.map(String)], marked: t === current, tensor: t };
+  });
 }
-var STATUS = ["not yet met", "visited", "in the graph", "has memory", "computing", "done", "freed", "skipped"];
-var AREA_GROUPS = ["other", "building", "planning memory", "computing", "tokens and cache"];
-var AREAS = {
-  arena: 1,
-  tensor: 1,
-  graph: 1,
-  buffers: 2,
-  "free list": 2,
-  galloc: 2,
-  plan: 2,
-  sched: 2,
-  compute: 3,
-  quant: 3,
-  reuse: 4,
-  KV: 4,
-  tokens: 4
-};
-function areaGroup(area) {
-  return (
-    /** @type {Record<string, number>} */
-    AREAS[area] ?? 0
-  );
+
+// free.js
+var freeDetail = tableDetail({
+  name: "free",
+  title: "Free list",
+  track: "block",
+  columns: [{ head: "chunk", right: true }, { head: "block", right: true }, { head: "offset", right: true }, { head: "size", right: true }],
+  widths: "0.7fr 0.7fr 1.2fr 1.2fr",
+  rows: freeRows,
+  empty: "No free block at this step."
+});
+function freeRows(player, step) {
+  const { tracks } = player;
+  const track = tracks.track("block");
+  const [chunk, offset, size, owner] = ["chunk", "offset", "size", "owner"].map((n) => track.col(n));
+  const rows = track.openAt(step).filter((r) => owner[r] < 0);
+  rows.sort((p, q) => chunk[p] - chunk[q] || offset[p] - offset[q]);
+  const [atChunk, atOffset] = [tracks.field(step, "chunk"), tracks.field(step, "offset")];
+  let block = 0;
+  return rows.map((r, k) => {
+    block = k > 0 && chunk[rows[k - 1]] === chunk[r] ? block + 1 : 0;
+    const open = size[r] < 0 || size[r] > 2 ** 50;
+    const marked = chunk[r] === atChunk && offset[r] === atOffset;
+    return { cells: [String(chunk[r]), String(block), String(offset[r]), open ? "to the end" : formatBytes(size[r])], marked };
+  });
 }
-function watchTheme(root, wanted, changed) {
-  const media = matchMedia("(prefers-color-scheme: dark)");
-  const find = () => {
-    if (wanted === "light" || wanted === "dark") return wanted === "dark";
-    const jupyter = document.body?.dataset.jpThemeLight;
-    return jupyter === void 0 ? media.matches : jupyter === "false";
-  };
-  let palette = find() ? DARK : LIGHT;
-  apply(root, palette);
-  const update = () => {
-    const next = find() ? DARK : LIGHT;
-    if (next === palette) return;
-    palette = next;
-    apply(root, palette);
-    changed(palette);
-  };
-  media.addEventListener("change", update);
-  const observer = new MutationObserver(update);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  return {
-    get palette() {
-      return palette;
-    },
-    stop() {
-      media.removeEventListener("change", update);
-      observer.disconnect();
+
+// map_lanes.js
+function readGroups(tracks) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const name of ["chunk", "block"]) {
+    const track = tracks.track(name);
+    const [allocator, chunk, size, offset, owner] = ["allocator", "chunk", "size", "offset", "owner"].map((n) => track.col(n));
+    for (let r = 0; r < track.length; r++) {
+      let group = groups.get(allocator[r]);
+      if (!group) groups.set(allocator[r], group = { allocator: allocator[r], lanes: [], from: track.a[r], to: 0, holds: false });
+      let lane = group.lanes.find((l) => l.chunk === chunk[r]);
+      if (!lane) {
+        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
+        group.lanes.push(lane);
+      }
+      group.from = Math.min(group.from, track.a[r]);
+      if (name === "block" && owner[r] < 0) continue;
+      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
+      if (name === "chunk") continue;
+      group.holds = true;
+      group.to = Math.max(group.to, track.b[r]);
     }
-  };
-}
-function apply(root, palette) {
-  root.dataset.vgTheme = palette.dark ? "dark" : "light";
-  root.style.colorScheme = palette.dark ? "dark" : "light";
-  for (const [name, value] of Object.entries(palette)) {
-    if (typeof value === "string") root.style.setProperty(`--vg-${name}`, value);
-    else if (Array.isArray(value)) value.forEach((v, i) => root.style.setProperty(`--vg-${name}-${i}`, v));
   }
+  for (const group of groups.values()) group.lanes.sort((p, q) => p.chunk - q.chunk);
+  return [...groups.values()].sort((p, q) => p.from - q.from || p.allocator - q.allocator);
 }
+function readBuffers(tracks) {
+  const track = tracks.track("buffer");
+  const lanes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length; r++) {
+    const id = track.col("buffer")[r];
+    const usage = track.str("usage", r);
+    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
+    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
+  }
+  const place2 = tracks.track("place");
+  const [buffer, tensor] = [place2.col("buffer"), place2.col("tensor")];
+  const first = /* @__PURE__ */ new Map();
+  for (let r = place2.length - 1; r >= 0; r--) first.set(buffer[r], tensor[r]);
+  for (const lane of lanes.values()) {
+    if (tracks.name(first.get(lane.id) ?? -1).startsWith("cache_")) lane.label = "KV cache";
+    if (lane.usage === "any") lane.usage = "";
+  }
+  return [...lanes.values()].filter((lane) => first.has(lane.id));
+}
+var Lanes = class {
+  /** @param {import("./player.js").Player} player */
+  constructor({ tracks, relations }) {
+    this.relations = relations;
+    this.groups = readGroups(tracks);
+    this.buffers = readBuffers(tracks);
+    const working = this.groups.some((g) => g.holds) ? this.groups.filter((g) => g.holds) : this.groups.slice(0, 1);
+    this.places = [];
+    for (const group of working) {
+      const free = this.places.find((place2) => place2.groups[place2.groups.length - 1].to <= group.from);
+      if (free) free.groups.push(group);
+      else this.places.push({ rows: 0, groups: [group] });
+    }
+    for (const place2 of this.places) place2.rows = Math.max(...place2.groups.map((g) => g.lanes.length));
+    this.rows = this.places.reduce((sum, place2) => sum + place2.rows, 0);
+  }
+  get none() {
+    return !this.groups.length && !this.buffers.length;
+  }
+  /** Whether a line is kept for the allocators that do not work at a step. */
+  get idle() {
+    return this.groups.length > this.places.length;
+  }
+  /** The chunks shown at a step from top to bottom; null for a place with nothing in it. @param {number} step
+   * @returns {(Lane | null)[]} */
+  chunksAt(step) {
+    return this.places.flatMap(({ rows, groups }) => {
+      const group = groups.findLast((g) => g.from <= step) ?? groups[0];
+      return Array.from({ length: rows }, (_, k) => group.lanes[k] ?? null);
+    });
+  }
+  /** What the others do: nothing. @param {(Lane | null)[]} chunks those shown */
+  idleWords(chunks) {
+    const shown = new Set(chunks.map((lane) => lane?.allocator));
+    const others = this.groups.filter((g) => !shown.has(g.allocator)).map((g) => g.allocator);
+    const listed = others.length > 4 ? `${others.slice(0, 4).join(", ")} and ${others.length - 4} more` : others.join(", ");
+    return `${others.length > 1 ? "allocators" : "allocator"} ${listed} ${others.length > 1 ? "hold" : "holds"} nothing now`;
+  }
+  /** The plan that an allocator carries out at a step. @param {number} allocator @param {number} step */
+  planOf(allocator, step) {
+    const { plans } = this.relations;
+    const alone = this.groups.length < 2;
+    return plans.findLast((plan) => plan.begin <= step && (plan.allocators.includes(allocator) || alone && !plan.allocators.length)) ?? null;
+  }
+  /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
+  nameOf(lane, step) {
+    const { plans } = this.relations;
+    const plan = this.planOf(lane.allocator, step);
+    const planned = plan ?? plans.find((p) => p.allocators.includes(lane.allocator));
+    const group = this.groups.find((g) => g.allocator === lane.allocator);
+    const many = this.groups.filter((g) => g.holds).length > 1;
+    const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
+    const buffer = planned && planned.allocators.length > 1 ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
+    const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
+    return `${whose}${buffer}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
+  }
+};
 
 // container.js
 var MAGIC = [86, 71, 67, 79, 76, 0, 0, 1];
@@ -766,8 +867,1506 @@ var Tracks = class {
   }
 };
 
+// relations.js
+var Relations = class {
+  /** @param {Tracks} tracks */
+  constructor(tracks) {
+    this.tracks = tracks;
+    this.kept = {};
+  }
+  /** @template T @param {string} key @param {() => T} make @returns {T} */
+  keep(key, make) {
+    return this.kept[key] ??= make();
+  }
+  /** Tensors that `t` reads, in slot order. @param {number} t @returns {Int32Array} */
+  sources(t) {
+    return neighbours(this.keep("sources", () => this.adjacency("edge.dst", "edge.src")), t);
+  }
+  /** Tensors that read `t`. @param {number} t @returns {Int32Array} */
+  consumers(t) {
+    return neighbours(this.keep("consumers", () => this.adjacency("edge.src", "edge.dst")), t);
+  }
+  /** @param {string} from @param {string} to */
+  adjacency(from, to) {
+    const { columns, nTensors } = this.tracks;
+    const keys = columns.column(from);
+    const values = columns.column(to);
+    const ptr = new Uint32Array(nTensors + 1);
+    for (let e = 0; e < keys.length; e++) ptr[keys[e] + 1]++;
+    for (let t = 0; t < nTensors; t++) ptr[t + 1] += ptr[t];
+    const next = ptr.slice();
+    const list = new Int32Array(keys.length);
+    for (let e = 0; e < keys.length; e++) list[next[keys[e]]++] = values[e];
+    return { ptr, list };
+  }
+  /** The tensor whose memory `t` looks at: itself, unless it is a view. @param {number} t */
+  root(t) {
+    const viewSrc = this.tracks.columns.column("tensor.view_src");
+    let at = t;
+    for (let hops = 0; hops < 64 && viewSrc[at] >= 0; hops++) at = viewSrc[at];
+    return at;
+  }
+  /** For each tensor the graph it is a node (else a leaf) of and its position in execution order, -1 where none. */
+  get home() {
+    return this.keep("home", () => {
+      const { columns, nTensors } = this.tracks;
+      const graph = new Int32Array(nTensors).fill(-1);
+      const position = new Int32Array(nTensors).fill(-1);
+      const ptr = columns.column("graph.ptr");
+      const nodes = columns.column("graph.node");
+      const leafPtr = columns.column("graph.leaf_ptr");
+      const leafs = columns.column("graph.leaf");
+      for (let g = 0; g + 1 < ptr.length; g++) {
+        for (let k = ptr[g]; k < ptr[g + 1]; k++) {
+          graph[nodes[k]] = g;
+          position[nodes[k]] = k - ptr[g];
+        }
+        for (let k = leafPtr[g]; k < leafPtr[g + 1]; k++) if (graph[leafs[k]] < 0) graph[leafs[k]] = g;
+      }
+      return { graph, position };
+    });
+  }
+  /** For each event the node last worked at and the graph last spoken of, -1 before the first. */
+  get focus() {
+    return this.keep("focus", () => {
+      const { tracks } = this;
+      const graphs = tracks.kinds.map((kind) => {
+        const field = kind.fields.find(([, type]) => type === "graph");
+        return field ? tracks.columns.column(`k.${kind.name}.${field[0]}`) : null;
+      });
+      const home = this.home.graph;
+      const node = new Int32Array(tracks.n);
+      const graph = new Int32Array(tracks.n);
+      const whole2 = tracks.columns.column("graph.part_of");
+      for (let i = 0, n = -1, g = -1; i < tracks.n; i++) {
+        const at = tracks.node[i];
+        if (at >= 0) n = at;
+        const said = graphs[tracks.kind[i]]?.[tracks.row[i]];
+        if (said !== void 0) g = whole2[said] >= 0 ? whole2[said] : said;
+        else if (at >= 0 && home[at] >= 0 && home[at] !== g && this.home.position[at] >= 0 && !this.has(g, at)) g = home[at];
+        node[i] = n;
+        graph[i] = g;
+      }
+      return { node, graph };
+    });
+  }
+  /** Whether `t` is a node of a graph. @param {number} graph @param {number} t @returns {boolean} */
+  has(graph, t) {
+    if (graph < 0) return false;
+    return this.keep(`nodes ${graph}`, () => {
+      const ptr = this.tracks.columns.column("graph.ptr");
+      return new Set(this.tracks.columns.column("graph.node").subarray(ptr[graph], ptr[graph + 1]));
+    }).has(t);
+  }
+  /** The tensor in the middle of attention at event `i`, or -1. @param {number} i */
+  tensorAt(i) {
+    const node = this.tracks.node[i];
+    return node >= 0 ? node : this.tracks.tensorOf(i);
+  }
+  /** Where event `i` stands in the execution order, or -1. @param {number} i */
+  positionAt(i) {
+    const node = this.focus.node[i];
+    return node < 0 ? -1 : this.home.position[node];
+  }
+  /** The memory plans in the order in which they were made. @returns {Plan[]} */
+  get plans() {
+    return this.keep("plans", () => readPlans(this.tracks));
+  }
+  /** The plan that holds at event `i`, or null where none was made. @param {number} i @returns {Plan | null} */
+  planAt(i) {
+    const { plans } = this;
+    const starts = this.keep("planStarts", () => plans.map((plan) => plan.begin));
+    return plans[Math.max(0, upperBound(starts, i) - 1)] ?? null;
+  }
+  /** The life row of tensor `t` in the plan that holds at `i`: its own, or its twin's at the same position; -1 none.
+   * @param {number} t @param {number} i */
+  lifeRow(t, i) {
+    const plan = this.planAt(i);
+    if (!plan || t < 0) return -1;
+    const root = this.root(t);
+    return plan.rowOf.get(root) ?? -1;
+  }
+  /** Every tensor that `t` is computed from. @param {number} t @returns {Set<number>} */
+  ancestors(t) {
+    const seen = /* @__PURE__ */ new Set([t]);
+    const todo = [t];
+    while (todo.length) {
+      for (const s of this.sources(
+        /** @type {number} */
+        todo.pop()
+      )) {
+        if (!seen.has(s)) {
+          seen.add(s);
+          todo.push(s);
+        }
+      }
+    }
+    seen.delete(t);
+    return seen;
+  }
+};
+function neighbours({ ptr, list }, t) {
+  return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
+}
+var MAX_CHUNKS = 16;
+function chunkNumber(plan, allocator, chunk) {
+  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
+}
+function chunkName(plan, number) {
+  const chunk = `chunk ${number % MAX_CHUNKS}`;
+  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
+}
+function readPlans(tracks) {
+  const life = tracks.track("life");
+  const planOf = life.col("plan");
+  const rows = /* @__PURE__ */ new Map();
+  for (let r = 0; r < life.length; r++) {
+    const list = rows.get(planOf[r]);
+    if (list) list.push(r);
+    else rows.set(planOf[r], [r]);
+  }
+  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
+  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
+  let before = -1;
+  const begins = sorted.map(([, list]) => {
+    const first = life.a[list[0]];
+    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
+    return before = opened > before ? opened : first;
+  });
+  let allocators = [];
+  const plans = sorted.map(([plan, list], k) => {
+    const end = begins[k + 1] ?? tracks.n;
+    allocators = allocatorsOf(tracks, begins[k], end, allocators);
+    return readPlan(tracks, plan, list, begins[k], end, allocators);
+  });
+  return plans;
+}
+function allocatorsOf(tracks, begin, end, before) {
+  const asked = tracks.kinds.map((kind) => kind.types.allocator !== void 0);
+  const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
+  if (at < 0 || at >= end) return before;
+  const found = [tracks.field(at, "allocator")];
+  for (let i = at + 1; i < end && tracks.kind[at] === tracks.kind[i] && tracks.kindOf(i).name === "AllocatorReset"; i++) found.push(tracks.field(i, "allocator"));
+  return found;
+}
+var FAR_LESS = 0.7;
+function readPlan(tracks, plan, list, begin, end, allocators) {
+  const life = tracks.track("life");
+  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
+  const extents = /* @__PURE__ */ new Map();
+  let positions = 1;
+  const rowOf = /* @__PURE__ */ new Map();
+  for (const r of list) {
+    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
+    positions = Math.max(positions, last[r] + 1, first[r] + 1);
+    rowOf.set(tensor[r], r);
+  }
+  const sizes = chunkSizes(tracks, begin, end, allocators);
+  let total = 0;
+  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
+    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
+    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
+    total += entry.size;
+    return entry;
+  });
+  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
+  const peakPosition = first[top];
+  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
+  return {
+    plan,
+    graph: tracks.field(begin, "graph") ?? -1,
+    allocators,
+    begin,
+    rows: Int32Array.from(list),
+    rowOf,
+    positions,
+    chunks,
+    size: total,
+    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
+    peakPosition,
+    atPeak
+  };
+}
+function chunkSizes(tracks, begin, end, allocators) {
+  const track = tracks.track("chunk");
+  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
+  const sizes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length && track.a[r] < end; r++) {
+    const buffer = allocators.length ? allocators.indexOf(allocator[r]) : 0;
+    if (track.b[r] <= begin || buffer < 0) continue;
+    const number = buffer * MAX_CHUNKS + chunk[r];
+    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
+  }
+  return sizes;
+}
+
+// reserve.js
+function reason({ tracks }, r) {
+  const track = tracks.track("reserve");
+  const why = track.str("why", r);
+  const [had, needed, tensor] = ["had", "needed", "tensor"].map((n) => track.col(n)[r]);
+  const name = tensor >= 0 ? visible(tracks.name(tensor)) : "a tensor";
+  switch (why) {
+    case "asked":
+      return "asked for";
+    case "node count":
+      return had ? `${needed} nodes, planned were ${had}` : `${needed} nodes, nothing was planned`;
+    case "leaf count":
+      return `${needed} leafs, planned were ${had}`;
+    case "tensor size":
+      return `${name} had ${formatBytes(had)}, needs ${formatBytes(needed)}`;
+    case "backend":
+      return `${name} is now for backend ${needed}, was for ${had}`;
+    default:
+      return visible(why);
+  }
+}
+var ReserveLine = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.row = -2;
+    this.now = false;
+    this.element = el("button", "vg-reserve", { type: "button", title: "To where this was planned" });
+    this.element.addEventListener("click", () => this.row >= 0 && player.go(player.tracks.track("reserve").a[this.row]));
+    this.element.hidden = player.tracks.track("reserve").length === 0;
+  }
+  /** @param {number} step */
+  draw(step) {
+    if (this.element.hidden) return;
+    const { tracks } = this.player;
+    const track = tracks.track("reserve");
+    const row = upperBound(track.a, step) - 1;
+    const now = row >= 0 && step < track.b[row];
+    if (row === this.row && now === this.now) return;
+    Object.assign(this, { row, now });
+    this.element.disabled = row < 0;
+    this.element.classList.toggle("vg-marked", now);
+    setText(this.element, row < 0 ? "Nothing is planned anew yet." : this.words(row, now));
+  }
+  /** @param {number} row @param {boolean} now */
+  words(row, now) {
+    const { tracks } = this.player;
+    const track = tracks.track("reserve");
+    const anew = track.col("anew")[row] ? "the buffer is allocated anew" : "the buffer stays";
+    const size = track.col("size")[row];
+    const graph = track.col("graph")[row];
+    const what = graph >= 0 ? `graph ${graph}` : "a graph";
+    return `${now ? "Planning" : "Planned for"} ${what}: ${reason(this.player, row)}; ${formatBytes(size)}, ${anew}`;
+  }
+};
+
+// theme.js
+var LIGHT = {
+  page: "#ffffff",
+  panel: "#f7f8fa",
+  raised: "#ffffff",
+  ink: "#1b2330",
+  soft: "#596476",
+  faint: "#8b95a5",
+  line: "#dfe3e9",
+  edge: "#aab3c0",
+  accent: "#c2410c",
+  onAccent: "#ffffff",
+  accentWash: "#fdeee6",
+  source: "#0072b2",
+  consumer: "#8a5a00",
+  free: "#eef1f4",
+  good: "#00795a",
+  bad: "#b3261e",
+  families: ["#3f8fc7", "#c27ba8", "#2f9f80", "#d98a5b", "#d9a12b", "#aab2bf", "#76808f"],
+  status: ["#ffffff", "#d3d9e1", "#9aa6b5", "#56b4e9", "#c2410c", "#2f9f80", "#c8cdd5", "#e6dfcf"],
+  areas: ["#9aa6b5", "#56b4e9", "#e0a43b", "#2f9f80", "#c27ba8"],
+  backends: ["#6f5bb3", "#0e8c99", "#9c7a12", "#a8446c"],
+  dark: false
+};
+var DARK = {
+  page: "#12161d",
+  panel: "#181d26",
+  raised: "#1f2530",
+  ink: "#e6eaf1",
+  soft: "#a0abbb",
+  faint: "#717d8f",
+  line: "#2c3441",
+  edge: "#566174",
+  accent: "#ff8f57",
+  onAccent: "#1a1209",
+  accentWash: "#3a2519",
+  source: "#56b4e9",
+  consumer: "#f0c05a",
+  free: "#1e242e",
+  good: "#3ecfa3",
+  bad: "#ff8a80",
+  families: ["#4a9fd6", "#c886b0", "#35ab8a", "#dc8f5f", "#d3a23a", "#667184", "#8b96a8"],
+  status: ["#12161d", "#3a4352", "#66748a", "#4aa5dc", "#ff8f57", "#35ab8a", "#363f4c", "#514a3a"],
+  areas: ["#66748a", "#4aa5dc", "#d3a23a", "#35ab8a", "#c886b0"],
+  backends: ["#a48fe3", "#43bcc7", "#cfa94a", "#dc7ba3"],
+  dark: true
+};
+var FAMILIES = [
+  "matrix product",
+  "norm, soft max",
+  "element by element",
+  "position",
+  "rows, copies",
+  "view",
+  "leaf"
+];
+var OPS = [
+  "MUL_MAT MUL_MAT_ID OUT_PROD FLASH_ATTN_EXT CONV_2D IM2COL",
+  "RMS_NORM NORM GROUP_NORM L2_NORM SOFT_MAX SOFT_MAX_BACK SUM SUM_ROWS MEAN ARGMAX ARGSORT",
+  "",
+  "ROPE ROPE_BACK TIMESTEP_EMBEDDING DIAG_MASK_INF",
+  "GET_ROWS SET_ROWS CPY CONT DUP CONCAT REPEAT PAD SET",
+  "VIEW RESHAPE PERMUTE TRANSPOSE",
+  "NONE"
+];
+var FAMILY_OF = new Map(OPS.flatMap((ops, family) => ops.split(" ").map((op) => (
+  /** @type {const} */
+  [op, family]
+))));
+var ELEMENTWISE = 2;
+function familyOf(op) {
+  return FAMILY_OF.get(op || "NONE") ?? ELEMENTWISE;
+}
+var STATUS = ["not yet met", "visited", "in the graph", "has memory", "computing", "done", "freed", "skipped"];
+var AREA_GROUPS = ["other", "building", "planning memory", "computing", "tokens and cache"];
+var AREAS = {
+  arena: 1,
+  tensor: 1,
+  graph: 1,
+  buffers: 2,
+  "free list": 2,
+  galloc: 2,
+  plan: 2,
+  sched: 2,
+  compute: 3,
+  quant: 3,
+  reuse: 4,
+  KV: 4,
+  tokens: 4
+};
+function areaGroup(area) {
+  return (
+    /** @type {Record<string, number>} */
+    AREAS[area] ?? 0
+  );
+}
+function watchTheme(root, wanted, changed) {
+  const media = matchMedia("(prefers-color-scheme: dark)");
+  const find = () => {
+    if (wanted === "light" || wanted === "dark") return wanted === "dark";
+    const jupyter = document.body?.dataset.jpThemeLight;
+    return jupyter === void 0 ? media.matches : jupyter === "false";
+  };
+  let palette = find() ? DARK : LIGHT;
+  apply(root, palette);
+  const update = () => {
+    const next = find() ? DARK : LIGHT;
+    if (next === palette) return;
+    palette = next;
+    apply(root, palette);
+    changed(palette);
+  };
+  media.addEventListener("change", update);
+  const observer = new MutationObserver(update);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  return {
+    get palette() {
+      return palette;
+    },
+    stop() {
+      media.removeEventListener("change", update);
+      observer.disconnect();
+    }
+  };
+}
+function apply(root, palette) {
+  root.dataset.vgTheme = palette.dark ? "dark" : "light";
+  root.style.colorScheme = palette.dark ? "dark" : "light";
+  for (const [name, value] of Object.entries(palette)) {
+    if (typeof value === "string") root.style.setProperty(`--vg-${name}`, value);
+    else if (Array.isArray(value)) value.forEach((v, i) => root.style.setProperty(`--vg-${name}-${i}`, v));
+  }
+}
+
+// map.js
+var LEFT = 12;
+var RIGHT = 12;
+var MARK = 18;
+var AXIS = 16;
+var HEAD = 18;
+var GAP = 10;
+var CHUNK_BAR = 40;
+var BUFFER_BAR = 14;
+var QUIET = 22;
+var RESERVE = 24;
+var THINNEST = 2;
+var MOST = 212;
+var ENDLESS = 2 ** 50;
+var TAKEN = /* @__PURE__ */ new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
+var GIVEN = /* @__PURE__ */ new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
+var MapPane = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "map";
+    this.title = "Memory map";
+    this.lanes = new Lanes(player);
+    this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => this.resized());
+    this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
+    this.note.hidden = !this.lanes.none;
+    this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
+    this.reserve = new ReserveLine(player);
+    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller]);
+    const line = this.reserve.element.hidden ? 0 : RESERVE;
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
+    this.fitter.observe(this.body);
+    const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
+    this.surface.box.style.minHeight = `${high}px`;
+    this.tall = Math.min(high || 40, MOST) + line;
+    this.tools = [
+      el("span", "vg-hint", { text: "bytes, to scale" }),
+      el("div", "vg-group", {}, [
+        iconButton("slower", "Zoom out", () => this.zoomBy(2)),
+        iconButton("faster", "Zoom in on what is touched now", () => this.zoomBy(1 / 2)),
+        iconButton("fit", "The whole of it", () => this.zoomTo(0, 1))
+      ])
+    ];
+    this.blocks = [];
+    this.from = 0;
+    this.to = 1;
+    this.drawn = "";
+    this.listen();
+  }
+  invalidate() {
+    this.drawn = "";
+  }
+  resized() {
+    this.drawn = "";
+    this.player.redraw(this);
+  }
+  /** All that the picture depends on, in one string: where it is the same, nothing is drawn. @param {number} step */
+  contents(step) {
+    const { tracks, relations, selected } = this.player;
+    const acts = tracks.field(step, "chunk") !== void 0;
+    const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
+    let placed = 0;
+    tracks.track("place").each(step, (row) => placed += row + 1);
+    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
+  }
+  /** @param {number} bar how high a chunk's bar is */
+  heightOf(bar) {
+    const { rows, idle, buffers } = this.lanes;
+    return rows * (HEAD + GAP + MARK + bar + AXIS) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP + BUFFER_BAR) + 4;
+  }
+  /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
+  fit(room) {
+    const { rows, buffers } = this.lanes;
+    const each = HEAD + GAP + BUFFER_BAR;
+    const high = this.heightOf(CHUNK_BAR);
+    const over = Math.ceil((high - room) / each);
+    const fits = over <= 0 || over > buffers.length || !rows;
+    this.scroller.style.maxHeight = fits ? "none" : `${high - over * each}px`;
+  }
+  chunkBar() {
+    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / (this.lanes.rows || 1);
+    return CHUNK_BAR + Math.max(0, Math.min(80, spare));
+  }
+  /** @param {number} step */
+  draw(step) {
+    this.reserve.draw(step);
+    const { surface } = this;
+    if (surface.width < 2 || this.lanes.none) return;
+    const shown = this.contents(step);
+    if (shown === this.drawn) return;
+    this.drawn = shown;
+    const { palette } = this.player;
+    const c = surface.begin();
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, surface.width, surface.height);
+    this.blocks = [];
+    const bar = this.chunkBar();
+    let y = 2;
+    const chunks = this.lanes.chunksAt(step);
+    for (const lane of chunks) {
+      if (lane) this.drawChunk(c, step, lane, y, bar);
+      y += HEAD + MARK + bar + AXIS + GAP;
+    }
+    if (this.lanes.idle) {
+      c.font = `11px ${this.player.fonts.ui}`;
+      c.fillStyle = palette.faint;
+      c.fillText(this.lanes.idleWords(chunks), LEFT, y + QUIET / 2 - 7);
+      y += QUIET;
+    }
+    for (const lane of this.lanes.buffers) {
+      this.drawBuffer(c, step, lane, y);
+      y += HEAD + BUFFER_BAR + GAP;
+    }
+  }
+  /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
+   * @param {Lane} lane @param {number} step */
+  extentOf(lane, step) {
+    const plan = this.lanes.planOf(lane.allocator, step);
+    const chunk = plan?.chunks.find((k) => k.chunk === chunkNumber(plan, lane.allocator, lane.chunk));
+    return Math.max(chunk ? chunk.size : lane.extent, 1);
+  }
+  /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
+  x(offset, extent) {
+    const wide = this.surface.width - LEFT - RIGHT;
+    return LEFT + (offset / extent - this.from) / (this.to - this.from) * wide;
+  }
+  /** @param {CanvasRenderingContext2D} c @param {string} left @param {string} right @param {number} y */
+  head(c, left, right, y) {
+    const { palette, fonts } = this.player;
+    c.textBaseline = "middle";
+    c.font = `12px ${fonts.ui}`;
+    c.fillStyle = palette.ink;
+    c.fillText(left, LEFT, y + HEAD / 2);
+    c.fillStyle = palette.soft;
+    c.textAlign = "right";
+    c.fillText(right, this.surface.width - RIGHT, y + HEAD / 2);
+    c.textAlign = "left";
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} y @param {number} bar */
+  drawChunk(c, step, whole2, y, bar) {
+    const { tracks, palette } = this.player;
+    const lane = { ...whole2, extent: this.extentOf(whole2, step) };
+    const track = tracks.track("block");
+    const [allocator, chunk, offset, size, owner] = ["allocator", "chunk", "offset", "size", "owner"].map((n) => track.col(n));
+    const top = y + HEAD + MARK;
+    const now = this.chunkSize(lane, step);
+    let used = 0;
+    c.save();
+    c.beginPath();
+    c.rect(LEFT, y + HEAD, this.surface.width - LEFT - RIGHT, MARK + bar + AXIS);
+    c.clip();
+    c.fillStyle = palette.panel;
+    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, bar);
+    const owned = [];
+    track.each(step, (row) => {
+      if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
+      const endless = size[row] < 0 || offset[row] + size[row] > ENDLESS;
+      const end = endless ? lane.extent : offset[row] + size[row];
+      const x = this.x(offset[row], lane.extent);
+      const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
+      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
+      this.blocks.push(block);
+      if (owner[row] >= 0) {
+        used += size[row];
+        owned.push(block);
+      } else if (!endless) {
+        this.drawFree(c, block);
+      }
+    });
+    for (const block of owned) this.drawOwned(c, block);
+    this.drawExtent(c, lane, now, top, bar);
+    this.drawAction(c, step, lane, top, bar);
+    this.drawAxis(c, lane, top + bar);
+    c.restore();
+    const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
+    this.head(c, this.lanes.nameOf(lane, step), held, y);
+  }
+  /** How large a chunk is by now, -1 where it is not open. @param {Lane} lane @param {number} step */
+  chunkSize(lane, step) {
+    const track = this.player.tracks.track("chunk");
+    const [allocator, chunk, size] = ["allocator", "chunk", "size"].map((n) => track.col(n));
+    let now = -1;
+    track.each(step, (row) => {
+      if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
+    });
+    return now;
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Block} block */
+  drawFree(c, { x, w, y, h }) {
+    const { palette } = this.player;
+    c.fillStyle = palette.free;
+    c.fillRect(x, y, w, h);
+    c.strokeStyle = palette.edge;
+    c.lineWidth = 1;
+    c.setLineDash([2, 3]);
+    if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    c.setLineDash([]);
+    if (w < 34) return;
+    c.fillStyle = palette.faint;
+    c.font = `11px ${this.player.fonts.ui}`;
+    c.textBaseline = "middle";
+    c.fillText("free", x + 6, y + h / 2);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Block} block */
+  drawOwned(c, { x, w, y, h, owner, size }) {
+    const { palette, tracks, fonts, selected, relations } = this.player;
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
+    c.fillRect(x, y, Math.max(1, w - 1), h);
+    if (selected >= 0 && relations.root(selected) === owner) {
+      c.strokeStyle = palette.ink;
+      c.lineWidth = 2;
+      c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
+    }
+    const room = Math.floor((w - 10) / 6.4);
+    const name = cutEnd(visible(tracks.name(owner)), room);
+    if (!name) return;
+    const bytes = formatBytes(size);
+    c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
+    c.textBaseline = "middle";
+    c.font = `10.5px ${fonts.mono}`;
+    const two = h >= 34 && bytes.length <= room;
+    c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
+    c.font = `10.5px ${fonts.ui}`;
+    if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
+  }
+  /** The chunk's size so far: what lies beyond is not asked for yet.
+   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
+  drawExtent(c, lane, now, top, bar) {
+    const { palette } = this.player;
+    const x = Math.round(this.x(now, lane.extent)) - 0.5;
+    c.lineWidth = 1;
+    if (now >= 0 && now < lane.extent) {
+      c.strokeStyle = palette.soft;
+      c.beginPath();
+      c.moveTo(x, top - 3);
+      c.lineTo(x, top + bar + 3);
+      c.stroke();
+    }
+    c.strokeStyle = palette.line;
+    c.strokeRect(LEFT + 0.5, top + 0.5, this.surface.width - LEFT - RIGHT - 1, bar - 1);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
+  drawAxis(c, lane, y) {
+    const { palette, fonts } = this.player;
+    c.fillStyle = palette.faint;
+    c.font = `10.5px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    const span = this.to - this.from;
+    for (let k = 0; k <= 4; k++) {
+      const offset = lane.extent * (this.from + span * k / 4);
+      const x = this.x(offset, lane.extent);
+      c.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
+      c.fillText(formatBytes(Math.round(offset)), x, y + AXIS / 2 + 1);
+    }
+    c.textAlign = "left";
+  }
+  /** What the event of this step does to a block: looked at, taken, split, joined, given back.
+   * @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} top @param {number} bar */
+  drawAction(c, step, lane, top, bar) {
+    const { tracks } = this.player;
+    const kind = tracks.kindOf(step).name;
+    const field = (name) => tracks.field(step, name);
+    const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
+    if (field("chunk") !== lane.chunk || allocator !== void 0 && allocator !== lane.allocator) return;
+    if (kind === "ChunkOpened") return this.mark(c, lane, 0, lane.extent, "this chunk opens", true, top, bar);
+    if (kind === "ChunkGrown") {
+      const more = field("size") - field("size_before");
+      return this.mark(c, lane, field("size_before"), more, `the chunk grows by ${formatBytes(more)}`, false, top, bar);
+    }
+    const offset = field("offset");
+    if (offset === void 0) return;
+    const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);
+    const mark = (from, bytes, label2, dashed) => this.mark(c, lane, from, bytes, label2, dashed, top, bar);
+    if (kind === "BlockConsidered") mark(offset, size, String(field("verdict")), true);
+    else if (kind === "BlockSplit") {
+      mark(offset - field("taken"), field("taken"), "split here", false);
+      this.cut(c, lane, offset, top, bar);
+    } else if (kind === "BlockMerged") {
+      mark(offset, size, `merged with ${field("side")}`, true);
+      mark(field("freed_offset"), field("freed_size"), "", false);
+    } else if (kind === "BlockRemoved") mark(offset, size, "used up: exact fit", false);
+    else if (TAKEN.has(kind)) mark(offset, size, kind === "BlockChosen" ? String(field("rule")) : kind === "ParentReused" ? "in place" : "assigned", false);
+    else if (GIVEN.has(kind)) mark(offset, size, kind === "BlockInserted" ? "a free block of its own" : "freed", true);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} bytes @param {string} label
+   * @param {boolean} dashed @param {number} top @param {number} bar */
+  mark(c, lane, offset, bytes, label2, dashed, top, bar) {
+    const { palette, fonts } = this.player;
+    const x = this.x(offset, lane.extent);
+    const w = Math.max(3, this.x(offset + bytes, lane.extent) - x);
+    c.strokeStyle = palette.accent;
+    c.fillStyle = palette.accent;
+    c.lineWidth = 2;
+    c.setLineDash(dashed ? [4, 3] : []);
+    c.strokeRect(x, top - 1, w, bar + 2);
+    c.setLineDash([]);
+    c.fillRect(x - 1, top - 5, w + 2, 3);
+    if (!label2) return;
+    c.font = `600 11px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    const wide = c.measureText(label2).width;
+    c.fillText(label2, Math.min(Math.max(LEFT, x), this.surface.width - RIGHT - wide), top - MARK / 2 - 2);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} top @param {number} bar */
+  cut(c, lane, offset, top, bar) {
+    const x = this.x(offset, lane.extent);
+    c.beginPath();
+    c.moveTo(x, top - 6);
+    c.lineTo(x, top + bar + 6);
+    c.stroke();
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
+  drawBuffer(c, step, lane, y) {
+    const { tracks, palette } = this.player;
+    const track = tracks.track("place");
+    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
+    const top = y + HEAD;
+    let held = 0;
+    c.fillStyle = palette.panel;
+    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, BUFFER_BAR);
+    const wide = this.surface.width - LEFT - RIGHT;
+    const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
+    const marked = [];
+    track.each(step, (row) => {
+      if (buffer[row] !== lane.id) return;
+      held++;
+      const x = LEFT + offset[row] / lane.extent * wide;
+      const w = Math.max(0.5, size[row] / lane.extent * wide);
+      const owner = tensor[row];
+      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
+      this.blocks.push(block);
+      c.fillStyle = palette.families[held % 2 ? 6 : 5];
+      c.fillRect(x, top, w, BUFFER_BAR);
+      if (owner === chosen || owner === current) marked.push(block);
+    });
+    for (const { x, w, owner } of marked) {
+      c.fillStyle = owner === chosen ? palette.ink : palette.accent;
+      c.fillRect(x - 1, top - 2, Math.max(3, w), BUFFER_BAR + 4);
+    }
+    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${held} tensors in ${formatBytes(lane.extent)}`, y);
+  }
+  listen() {
+    const { box } = this.surface;
+    box.addEventListener("pointermove", (event) => this.hover(event));
+    box.addEventListener("pointerleave", () => this.player.tip.hide());
+    box.addEventListener("click", (event) => this.player.select(this.hit(event.offsetX, event.offsetY)?.owner ?? -1));
+    box.addEventListener("dblclick", () => this.zoomTo(0, 1));
+    box.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        const at = this.from + (event.offsetX - LEFT) / (this.surface.width - LEFT - RIGHT) * (this.to - this.from);
+        const f = Math.exp(event.deltaY * 0.01);
+        this.zoomTo(at - (at - this.from) * f, at + (this.to - at) * f);
+      },
+      { passive: false }
+    );
+  }
+  /** About the block that the event of this step speaks of, else about the middle. @param {number} factor */
+  zoomBy(factor) {
+    const { tracks, step } = this.player;
+    const lane = this.lanes.chunksAt(step)[0];
+    const offset = tracks.field(step, "offset");
+    const inChunk = lane && offset !== void 0 && tracks.field(step, "chunk") !== void 0;
+    const said = inChunk ? (offset + Math.max(0, tracks.field(step, "size")) / 2) / this.extentOf(lane, step) : -1;
+    const half = (this.to - this.from) * factor / 2;
+    const centre = factor < 1 && said >= 0 && said <= 1 ? said : (this.from + this.to) / 2;
+    const from = Math.min(Math.max(0, centre - half), Math.max(0, 1 - 2 * half));
+    this.zoomTo(from, from + 2 * half);
+  }
+  /** @param {number} from @param {number} to */
+  zoomTo(from, to) {
+    this.from = Math.max(0, from);
+    this.to = Math.min(1, Math.max(to, this.from + 1e-6));
+    this.resized();
+  }
+  /** @param {number} x @param {number} y @returns {Block | undefined} */
+  hit(x, y) {
+    const near = this.blocks.filter((b) => y >= b.y && y <= b.y + b.h && x >= b.x - 2 && x <= b.x + b.w + 2);
+    return near.find((b) => x >= b.x && x <= b.x + b.w && b.owner >= 0) ?? near.find((b) => b.owner >= 0) ?? near[0];
+  }
+  /** @param {PointerEvent} event */
+  hover(event) {
+    const block = this.hit(event.offsetX, event.offsetY);
+    if (!block) return this.player.tip.hide();
+    const { tip, tracks, step } = this.player;
+    const where = (
+      /** @type {[string, string][]} */
+      [
+        ["offset", String(block.offset)],
+        ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)]
+      ]
+    );
+    if (block.owner < 0) return tip.show(this.surface.box, event.offsetX, event.offsetY, "free block", where);
+    const head = visible(tracks.name(block.owner));
+    tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
+  }
+  stop() {
+    this.fitter.disconnect();
+    this.surface.stop();
+  }
+};
+function lifeOf(player, t, step) {
+  const { tracks, relations } = player;
+  const row = relations.lifeRow(t, step);
+  if (row < 0) return [];
+  const life = tracks.track("life");
+  const cell = (name) => life.col(name)[row];
+  const pairs = [["lives", `position ${cell("first")} to ${cell("last")} in the execution order`]];
+  pairs.push(["freed by", cell("freed_by") >= 0 ? visible(tracks.name(cell("freed_by"))) : "nobody: kept"]);
+  if (cell("reuses") >= 0) pairs.push(["reuses", visible(tracks.name(cell("reuses")))]);
+  const plan = relations.planAt(step);
+  const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
+  if (heir !== null && heir !== void 0) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
+  return pairs;
+}
+
+// inspector.js
+var inspectorDetail = tableDetail({
+  name: "tensor",
+  title: "Tensor",
+  track: "",
+  columns: [{ head: "" }, { head: "" }],
+  widths: "minmax(90px, 0.35fr) 1fr",
+  rows: tensorRows,
+  empty: "No tensor at this step."
+});
+function tensorRows(player, step) {
+  const { tracks, relations, selected } = player;
+  const t = selected >= 0 ? selected : relations.tensorAt(step);
+  if (t < 0) return [];
+  const table = (name) => tracks.columns.column(`tensor.${name}`);
+  const names = (list) => Array.from(list, (s) => s < 0 ? "none" : visible(tracks.name(s))).join(", ") || "none";
+  const op = tracks.tensorString("desc", t) || tracks.tensorString("op", t);
+  const pairs = [
+    ["name", visible(tracks.name(t))],
+    ["op", op === "NONE" || op === "" ? "none: a leaf" : op],
+    ["type", tracks.tensorString("type", t)],
+    ["ne", formatDims(tracks.ne(t))],
+    ["nb", Array.from(table("nb").subarray(4 * t, 4 * t + 4)).join(", ")],
+    ["size", formatBytes(tracks.nbytes(t))],
+    ["reads", names(relations.sources(t))],
+    ["read by", names(consumersNear(player, t, step))]
+  ];
+  const viewSrc = table("view_src")[t];
+  if (viewSrc >= 0) pairs.push(["view of", `${visible(tracks.name(viewSrc))}, from byte ${table("view_offs")[t]}`]);
+  pairs.push(["flags", formatField(tracks, "flags", table("flags")[t] ?? 0)]);
+  if (table("external")[t]) pairs.push(["memory", "its own, outside the plan"]);
+  pairs.push(...lifeOf(player, t, step));
+  return pairs.map(([key, value]) => ({ cells: [key, value] }));
+}
+function consumersNear({ relations }, t, step) {
+  const all = relations.consumers(t);
+  const here = all.filter((s) => relations.home.graph[s] === relations.focus.graph[step]);
+  return here.length ? here : all;
+}
+
+// plots.js
+var PAD = 10;
+function paintScratch(player, c, w, h, step) {
+  const { tracks, relations, palette, fonts } = player;
+  const track = tracks.track("scratch");
+  const [graph, tensor, size, maximum] = ["graph", "tensor", "work_size", "maximum"].map((n2) => track.col(n2));
+  const g = relations.focus.graph[step];
+  const { position } = relations.home;
+  const rows = track.openAt(step).filter((r) => graph[r] === g);
+  const ptr = tracks.columns.column("graph.ptr");
+  const n = g >= 0 ? ptr[g + 1] - ptr[g] : 0;
+  const most = rows.reduce((m, r) => Math.max(m, maximum[r]), 0);
+  if (!n || !most) return;
+  const wide = (w - 2 * PAD) / n;
+  const high = h - 24;
+  const y = (bytes) => h - 6 - bytes / most * high;
+  c.fillStyle = palette.families[0];
+  for (const r of rows) c.fillRect(PAD + position[tensor[r]] * wide, y(size[r]), Math.max(1, wide), h - 6 - y(size[r]));
+  c.strokeStyle = palette.ink;
+  c.lineWidth = 1;
+  c.beginPath();
+  rows.sort((p, q) => position[tensor[p]] - position[tensor[q]]);
+  rows.forEach((r, k) => {
+    const x = PAD + position[tensor[r]] * wide;
+    if (k === 0) c.moveTo(x, y(maximum[r]));
+    else c.lineTo(x, y(maximum[rows[k - 1]]));
+    c.lineTo(x, y(maximum[r]));
+  });
+  c.stroke();
+  const at = relations.positionAt(step);
+  c.fillStyle = palette.accent;
+  if (at >= 0) c.fillRect(PAD + at * wide - 0.5, 12, 1.5, h - 16);
+  c.fillStyle = palette.soft;
+  c.font = `11px ${fonts.ui}`;
+  c.textBaseline = "top";
+  c.fillText(`largest so far ${formatBytes(most)}`, PAD, 2);
+}
+function paintCells(player, c, w, h, step) {
+  const { tracks, palette, fonts } = player;
+  const cells = tracks.track("cell");
+  const kv = tracks.track("kv");
+  const [cell, seq] = ["cell", "seq"].map((n2) => cells.col(n2));
+  const [layer, which, from, count] = ["layer", "which", "cell", "n_cells"].map((n2) => kv.col(n2));
+  let n = 32;
+  for (let r = 0; r < cells.length; r++) n = Math.max(n, cell[r] + 1);
+  let layers = 1;
+  for (let r = 0; r < kv.length; r++) layers = Math.max(layers, layer[r] + 1);
+  const wide = (w - 2 * PAD - 46) / n;
+  const left = PAD + 46;
+  const band = 10;
+  const high = (h - 18 - band - 6) / 2;
+  c.font = `11px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  c.fillStyle = palette.soft;
+  const tops = [16 + band + 3, 16 + band + 6 + high];
+  ["cells", "K", "V"].forEach((text, k) => c.fillText(text, PAD, k === 0 ? 16 + band / 2 : tops[k - 1] + high / 2));
+  c.fillStyle = palette.panel;
+  for (const top of [16, ...tops]) c.fillRect(left, top, wide * n, top === 16 ? band : high);
+  const gap = wide > 4 ? 1 : 0;
+  let taken = 0;
+  cells.each(step, (r) => {
+    taken++;
+    c.fillStyle = palette.families[[0, 4, 2, 1, 3][seq[r] % 5] ?? 0];
+    c.fillRect(left + cell[r] * wide, 16, Math.max(1, wide - gap), band);
+  });
+  c.fillStyle = palette.families[2];
+  kv.each(step, (r) => {
+    const y = tops[which[r] ? 1 : 0] + layer[r] * high / layers;
+    c.fillRect(left + from[r] * wide, y, Math.max(1, count[r] * wide - gap), Math.max(0.7, high / layers));
+  });
+  c.fillStyle = palette.soft;
+  c.fillText(`${taken} cells taken; ${layers} layers from top to bottom`, PAD, 6);
+}
+
+// kv.js
+var kvDetail = tableDetail({
+  name: "kv",
+  title: "KV cache",
+  track: "cell",
+  columns: [{ head: "cell", right: true }, { head: "position", right: true }, { head: "sequence", right: true }],
+  widths: "1fr 1fr 1fr",
+  rows: cellRows,
+  plot: paintCells,
+  plotHeight: 74,
+  empty: "No cell is taken at this step."
+});
+function cellRows(player, step) {
+  const track = player.tracks.track("cell");
+  const [cell, pos, seq] = ["cell", "pos", "seq"].map((n) => track.col(n));
+  const at = player.tracks.field(step, "cell");
+  const rows = track.openAt(step).sort((p, q) => cell[p] - cell[q]);
+  return rows.map((r) => ({ cells: [String(cell[r]), String(pos[r]), String(seq[r])], marked: cell[r] === at }));
+}
+
+// pages.js
+var PAD2 = 12;
+var TOP = 20;
+var BAR = 22;
+var PAGES_HEIGHT = TOP + BAR + 8;
+function partsAt({ tracks }, step) {
+  const track = tracks.track("pages");
+  const [name, offset] = ["name", "offset"].map((n) => track.col(n));
+  const rows = track.openAt(step);
+  const parts = rows.filter((r) => name[r] >= 0).sort((p, q) => offset[p] - offset[q]);
+  return { track, parts, whole: rows.find((r) => name[r] < 0) ?? -1 };
+}
+function share(pages, of) {
+  return of > 0 ? `${Math.floor(100 * pages / of)} %` : "";
+}
+function pageRows(player, step) {
+  const { track, parts, whole: whole2 } = partsAt(player, step);
+  const [pages, of] = ["pages", "of"].map((n) => track.col(n));
+  const layer = player.tracks.field(step, "name");
+  return (whole2 >= 0 ? [whole2, ...parts] : parts).map((r) => ({
+    cells: [r === whole2 ? "the whole file" : visible(track.str("name", r)), String(pages[r]), String(of[r]), share(pages[r], of[r])],
+    marked: track.a[r] === step && (r === whole2 || track.str("name", r) === layer)
+  }));
+}
+function paintPages(player, c, w, h, step) {
+  const { palette, fonts, tracks } = player;
+  const { track, parts, whole: whole2 } = partsAt(player, step);
+  const [pages, of] = ["pages", "of"].map((n) => track.col(n));
+  const shown = parts.length ? parts : whole2 >= 0 ? [whole2] : [];
+  const total = shown.reduce((sum, r) => sum + of[r], 0);
+  if (!total) return;
+  const wide = w - 2 * PAD2;
+  const layer = tracks.field(step, "name");
+  let before = 0;
+  for (const r of shown) {
+    const x = PAD2 + before / total * wide;
+    const room = Math.max(0.5, of[r] / total * wide - 1);
+    c.fillStyle = palette.line;
+    c.fillRect(x, TOP, room, BAR);
+    const high = Math.min(1, pages[r] / Math.max(1, of[r])) * BAR;
+    c.fillStyle = palette.status[3];
+    c.fillRect(x, TOP + BAR - high, room, high);
+    const name = r === whole2 ? "" : cutEnd(visible(track.str("name", r)), Math.floor((room - 8) / 6.4));
+    if (name) {
+      c.fillStyle = high > BAR / 2 ? "#10151d" : palette.soft;
+      c.font = `10.5px ${fonts.mono}`;
+      c.textBaseline = "middle";
+      c.fillText(name, x + 5, TOP + BAR / 2 + 0.5);
+    }
+    if (track.a[r] === step && track.str("name", r) === layer) {
+      c.fillStyle = palette.accent;
+      c.fillRect(x, TOP + BAR + 2, Math.max(2, room), 3);
+    }
+    before += of[r];
+  }
+  c.fillStyle = palette.soft;
+  c.font = `11px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  const said = whole2 >= 0 ? `${pages[whole2]} of ${of[whole2]} pages touched` : "the file";
+  c.fillText(`${said}; from its beginning to its end, each part filled by what is in memory`, PAD2, TOP / 2);
+}
+var pagesDetail = tableDetail({
+  name: "pages",
+  title: "Pages",
+  track: "pages",
+  columns: [{ head: "part of the file" }, { head: "in memory", right: true }, { head: "pages", right: true }, { head: "share", right: true }],
+  widths: "minmax(0, 2fr) 0.8fr 0.7fr 0.6fr",
+  rows: pageRows,
+  plot: paintPages,
+  plotHeight: PAGES_HEIGHT,
+  empty: "Nobody has asked which pages are in memory yet."
+});
+
+// reuse.js
+var reuseDetail = tableDetail({
+  name: "reuse",
+  title: "Reuse",
+  track: "reuse",
+  columns: [{ head: "asked by" }, { head: "condition" }, { head: "had", right: true }, { head: "needs", right: true }, { head: "holds" }],
+  widths: "minmax(0, 1.5fr) minmax(0, 1.2fr) 0.8fr 0.8fr 0.5fr",
+  rows: reuseRows,
+  empty: "No reuse check at this step."
+});
+function reuseRows(player, step) {
+  const { tracks } = player;
+  const track = tracks.track("reuse");
+  const [evaluation, ok] = ["eval", "ok"].map((n) => track.col(n));
+  const rows = track.openAt(step);
+  const last = rows.reduce((e, r) => Math.max(e, evaluation[r]), -1);
+  return rows.filter((r) => evaluation[r] === last).map((r) => ({
+    cells: [...["owner", "condition", "had", "needs"].map((n) => track.str(n, r)), ok[r] ? "yes" : "no"],
+    marked: track.a[r] === step,
+    bad: !ok[r]
+  }));
+}
+
+// scratch.js
+var scratchDetail = tableDetail({
+  name: "scratch",
+  title: "Scratch",
+  track: "scratch",
+  columns: [{ head: "tensor" }, { head: "tasks", right: true }, { head: "scratch", right: true }, { head: "maximum", right: true }],
+  widths: "minmax(0, 2fr) 0.6fr 1fr 1fr",
+  rows: scratchRows,
+  plot: paintScratch,
+  plotHeight: 54,
+  empty: "No scratch is planned yet."
+});
+function scratchRows(player, step) {
+  const { tracks, relations } = player;
+  const track = tracks.track("scratch");
+  const [graph, tensor, tasks, size, maximum] = ["graph", "tensor", "n_tasks", "work_size", "maximum"].map((n) => track.col(n));
+  const g = relations.focus.graph[step];
+  const current = relations.tensorAt(step);
+  return track.openAt(step).filter((r) => graph[r] === g && (size[r] > 0 || tensor[r] === current)).map((r) => ({
+    cells: [visible(tracks.name(tensor[r])), String(tasks[r]), formatBytes(size[r]), formatBytes(maximum[r])],
+    marked: tensor[r] === current,
+    tensor: tensor[r]
+  }));
+}
+
+// splits.js
+var STRIPE = 3.5;
+var WHOLE_BELOW = 0.3;
+var NOWHERE = 255;
+function backendsOf({ tracks, relations }) {
+  return relations.keep("backends", () => {
+    const track = tracks.track("split");
+    const names = [...new Set(Array.from({ length: track.length }, (_, r) => track.str("backend", r)))];
+    return names.length > 1 ? names : [];
+  });
+}
+function colourOf({ palette }, k) {
+  return palette.backends[k % palette.backends.length];
+}
+function nameBackends(player, legend) {
+  const names = backendsOf(player);
+  names.forEach((name, k) => {
+    const mark = el("span", "vg-swatch vg-stripe");
+    mark.style.background = `var(--vg-backends-${k % 4})`;
+    legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text: visible(name) })]));
+  });
+  if (names.length) legend.append(el("span", "vg-key", {}, [el("span", "vg-line-mark vg-copied"), el("span", "", { text: "copy to another backend" })]));
+}
+function backendByTensor(player, step) {
+  const names = backendsOf(player);
+  if (!names.length) return null;
+  const { tracks, relations } = player;
+  const [splits, copies] = [tracks.track("split"), tracks.track("copy")];
+  const rows = splits.openAt(step);
+  if (!rows.length) return null;
+  return relations.keep(`backend ${rows.join()}`, () => {
+    const of = new Uint8Array(tracks.nTensors).fill(NOWHERE);
+    const [graph, first] = ["graph", "first_node"].map((n) => splits.col(n));
+    const [ptr, node] = [tracks.columns.column("graph.ptr"), tracks.columns.column("graph.node")];
+    const indexOf = (name) => names.indexOf(name);
+    const nodeAt = (r) => ptr[graph[r]] + first[r];
+    for (const r of rows) {
+      const end = rows.filter((q) => graph[q] === graph[r] && first[q] > first[r]).reduce((least, q) => Math.min(least, nodeAt(q)), ptr[graph[r] + 1]);
+      for (let k = nodeAt(r); k < end; k++) of[node[k]] = indexOf(splits.str("backend", r));
+    }
+    const copy = copies.col("copy");
+    for (const r of copies.openAt(step)) if (copy[r] >= 0) of[copy[r]] = indexOf(copies.str("backend", r));
+    return of;
+  });
+}
+function paintBackends(c, player, folding, step, scale, strip) {
+  const of = backendByTensor(player, step);
+  if (!of) return;
+  const { tensor, w, h } = folding.graph.nodes;
+  const high = scale < WHOLE_BELOW ? 8 : STRIPE;
+  for (let row = 0; row < tensor.length; row++) {
+    if (of[tensor[row]] === NOWHERE || !folding.shown(row)) continue;
+    c.fillStyle = colourOf(player, of[tensor[row]]);
+    c.fillRect(folding.x(row) - w[row] / 2 + 0.5, folding.y(row) + h[row] / 2 - high - 0.5, w[row] - 1, high);
+  }
+  for (const item of folding.items) {
+    if (!item.card) continue;
+    const wide = (item.w - 2 * strip.left) / item.sections.length;
+    item.sections.forEach((s, k) => {
+      const placed = folding.graph.sections[s].nodes.map((t) => of[t]).filter((b) => b !== NOWHERE);
+      placed.sort();
+      placed.forEach((b, n) => {
+        c.fillStyle = colourOf(player, b);
+        const part = (wide - 1) / placed.length;
+        c.fillRect(item.x + strip.left + wide * k + part * n, item.y + strip.top + strip.height + 3, part + 0.2, STRIPE);
+      });
+    });
+  }
+}
+function paintCopies(c, player, { folding, painter }, step, scale) {
+  const of = backendByTensor(player, step);
+  if (!of) return;
+  const { tracks } = player;
+  const track = tracks.track("copy");
+  const [tensor, nbytes] = ["tensor", "nbytes"].map((n) => track.col(n));
+  const names = backendsOf(player);
+  const copied = /* @__PURE__ */ new Map();
+  track.each(step, (r) => {
+    const list = copied.get(tensor[r]) ?? [];
+    list.push({ backend: names.indexOf(track.str("backend", r)), there: nbytes[r] >= 0 });
+    copied.set(tensor[r], list);
+  });
+  if (!copied.size) return;
+  const { src, dst } = folding.graph.edges;
+  const rows = folding.graph.nodes.tensor;
+  c.lineWidth = Math.max(2.2, 1.6 / scale);
+  for (let e = 0; e < src.length; e++) {
+    const to = of[rows[dst[e]]];
+    const copy = copied.get(rows[src[e]])?.find((k) => k.backend === to);
+    if (!copy) continue;
+    c.strokeStyle = colourOf(player, to);
+    c.setLineDash(copy.there ? [] : [6, 4]);
+    c.beginPath();
+    painter.trace(c, e, null, null);
+    c.stroke();
+  }
+  c.setLineDash([]);
+}
+function splitRows({ tracks, relations }, step) {
+  const [splits, copies] = [tracks.track("split"), tracks.track("copy")];
+  const [graph, split, first] = ["graph", "split", "first_node"].map((n) => splits.col(n));
+  const [tensor, nbytes, ofGraph, ofSplit, copy] = ["tensor", "nbytes", "graph", "split", "copy"].map((n) => copies.col(n));
+  const [ptr, node] = [tracks.columns.column("graph.ptr"), tracks.columns.column("graph.node")];
+  const open = splits.openAt(step);
+  const about = relations.focus.graph[step];
+  const shown = open.some((r) => graph[r] === about) ? about : graph[open[open.length - 1]];
+  const brought = copies.openAt(step);
+  const rows = open.filter((r) => graph[r] === shown);
+  const current = relations.focus.node[step];
+  const nodes = Array.from(node.subarray(ptr[shown] ?? 0, ptr[shown + 1] ?? 0));
+  const at = nodes.indexOf(current);
+  return rows.map((r, k) => {
+    const end = k + 1 < rows.length ? first[rows[k + 1]] : nodes.length;
+    const inputs = brought.filter((q) => ofGraph[q] === shown && ofSplit[q] === split[r]).sort((p, q) => copy[p] - copy[q]);
+    const words = inputs.map((q) => visible(tracks.name(tensor[q])) + (nbytes[q] >= 0 ? ` ${formatBytes(nbytes[q])}` : ""));
+    const said = tracks.field(step, "graph") === shown ? tracks.field(step, "split") : void 0;
+    const marked = said === void 0 ? at >= first[r] && at < end : said === split[r];
+    const name = nodes.length > first[r] ? visible(tracks.name(nodes[first[r]])) : "";
+    return {
+      cells: [String(split[r]), visible(splits.str("backend", r)), `${first[r]}: ${name}`, String(end - first[r]), words.join(", ") || "none copied"],
+      marked,
+      titled: true
+    };
+  });
+}
+var splitsDetail = tableDetail({
+  name: "splits",
+  title: "Splits",
+  track: "split",
+  columns: [{ head: "split", right: true }, { head: "backend" }, { head: "first node" }, { head: "nodes", right: true }, { head: "inputs copied" }],
+  widths: "40px minmax(50px, 0.5fr) minmax(0, 1fr) 44px minmax(0, 2fr)",
+  rows: splitRows,
+  empty: "No graph is split at this step."
+});
+
+// threads.js
+var LEFT2 = 66;
+var RIGHT2 = 12;
+var WHOLE = { top: 4, row: 5 };
+var AXIS2 = 15;
+var WINDOW = 24;
+var GAP2 = 4;
+var MOST2 = 16;
+var THREADS_HEIGHT = 104;
+function spanOf({ tracks, relations }, at) {
+  const spans = relations.keep("thread spans", () => {
+    const track = tracks.track("thread");
+    const [evaluation, thread, end, wait] = ["eval", "thread", "end_ns", "wait_ns"].map((n) => track.col(n));
+    const made = /* @__PURE__ */ new Map();
+    for (let r = 0; r < track.length; r++) {
+      const span = made.get(evaluation[r]) ?? { from: r, to: r, threads: 1, end: 1 };
+      made.set(evaluation[r], span);
+      span.to = r + 1;
+      span.threads = Math.min(MOST2, Math.max(span.threads, thread[r] + 1));
+      span.end = Math.max(span.end, end[r] + wait[r]);
+    }
+    return made;
+  });
+  return (
+    /** @type {Span} */
+    spans.get(tracks.track("thread").col("eval")[at])
+  );
+}
+function paintBars({ tracks, palette }, c, clock, from, to, top, high, done) {
+  const track = tracks.track("thread");
+  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
+  const x = (ns) => clock.left + (ns - clock.from) * f;
+  const bar = Math.max(1.5, high - (high > 8 ? 3 : 1));
+  for (let r = from; r < to; r++) {
+    if (thread[r] >= MOST2) continue;
+    const y = top + thread[r] * high;
+    const [x0, x1, x2] = [x(begin[r]), x(end[r]), x(end[r] + wait[r])];
+    if (x2 < clock.left || x0 > clock.right) continue;
+    c.globalAlpha = r < done ? 1 : 0.35;
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
+    c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar);
+    if (x2 - x1 > 1.5 && high > 8) hatch(c, x1, y, x2 - x1, bar, palette.faint);
+  }
+  c.globalAlpha = 1;
+}
+function hatch(c, x, y, w, h, colour) {
+  c.save();
+  c.beginPath();
+  c.rect(x, y, w, h);
+  c.clip();
+  c.strokeStyle = colour;
+  c.lineWidth = 1;
+  c.beginPath();
+  const first = Math.floor(x / 5) * 5;
+  for (let k = first - h; k < x + w; k += 5) {
+    c.moveTo(k, y + h);
+    c.lineTo(k + h, y);
+  }
+  c.stroke();
+  c.restore();
+}
+function windowOf({ tracks }, span, at) {
+  const track = tracks.track("thread");
+  const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const around = WINDOW * span.threads;
+  const page = Math.floor((at - span.from) / around);
+  const from = span.from + page * around;
+  const to = Math.min(span.to, from + around);
+  let [first, last] = [Infinity, 0];
+  for (let r = from; r < to; r++) {
+    first = Math.min(first, begin[r]);
+    last = Math.max(last, end[r] + wait[r]);
+  }
+  return { from, to, first, last };
+}
+function tickOf(span, wanted) {
+  const rough = Math.max(1, span / wanted);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) ?? 10 * power;
+}
+function paintAxis({ palette, fonts }, c, clock, top, bottom) {
+  const span = Math.max(1, clock.to - clock.from);
+  const tick = tickOf(span, Math.max(2, (clock.right - clock.left) / 90));
+  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(tick / 1e6))));
+  c.font = `10.5px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  c.textAlign = "center";
+  c.lineWidth = 1;
+  for (let ns = Math.ceil(clock.from / tick) * tick; ns <= clock.to; ns += tick) {
+    const x = clock.left + (ns - clock.from) / span * (clock.right - clock.left);
+    c.strokeStyle = palette.line;
+    c.beginPath();
+    c.moveTo(Math.round(x) + 0.5, top);
+    c.lineTo(Math.round(x) + 0.5, bottom);
+    c.stroke();
+    if (x > clock.right - 14) continue;
+    c.fillStyle = palette.faint;
+    c.fillText((ns / 1e6).toFixed(digits), x, bottom + 8);
+  }
+  c.fillStyle = palette.soft;
+  c.textAlign = "left";
+  c.fillText("ms", 12, bottom + 8);
+}
+function paintThreads(player, c, w, h, step) {
+  const { tracks, relations, palette, fonts } = player;
+  const track = tracks.track("thread");
+  const [tensor, thread, begin, end] = ["tensor", "thread", "begin_ns", "end_ns"].map((n) => track.col(n));
+  const at = upperBound(track.a, step) - 1;
+  if (at < 0) return;
+  const span = spanOf(player, at);
+  const small = Math.max(1.5, Math.min(WHOLE.row, 20 / span.threads));
+  const whole2 = { left: LEFT2, right: w - RIGHT2, from: 0, to: span.end };
+  const near = windowOf(player, span, at);
+  const clock = { left: LEFT2, right: w - RIGHT2, from: near.first, to: near.last };
+  const overview = WHOLE.top + small * span.threads;
+  const top = overview + GAP2 + 10;
+  const high = Math.min(26, (h - AXIS2 - top) / span.threads);
+  const bottom = top + high * span.threads;
+  paintBars(player, c, whole2, span.from, span.to, WHOLE.top, small, at + 1);
+  const x = (ns) => LEFT2 + ns / span.end * (w - LEFT2 - RIGHT2);
+  c.strokeStyle = palette.ink;
+  c.lineWidth = 1;
+  c.strokeRect(Math.round(x(near.first)) - 0.5, WHOLE.top - 2.5, Math.max(3, Math.round(x(near.last) - x(near.first))), overview - WHOLE.top + 4);
+  paintAxis(player, c, clock, top, bottom);
+  paintBars(player, c, clock, near.from, near.to, top, high, at + 1);
+  const current = relations.tensorAt(step);
+  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
+  c.strokeStyle = palette.accent;
+  c.lineWidth = 2;
+  for (let r = near.from; r < near.to; r++) {
+    if (tensor[r] !== current || thread[r] >= MOST2) continue;
+    c.strokeRect(LEFT2 + (begin[r] - clock.from) * f, top + thread[r] * high, Math.max(3, (end[r] - begin[r]) * f), high - 3);
+  }
+  c.fillStyle = palette.soft;
+  c.font = `10.5px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  c.fillText(formatNs(span.end), 12, WHOLE.top + small * span.threads / 2);
+  for (let k = 0; k < span.threads && high >= 9; k++) c.fillText(`thread ${k}`, 12, top + k * high + (high - 3) / 2);
+}
+var NEAR = 60;
+function threadRows(player, step) {
+  const { tracks } = player;
+  const track = tracks.track("thread");
+  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const evaluation = track.col("eval");
+  const to = upperBound(track.a, step);
+  const rows = [];
+  for (let r = to - 1; r >= Math.max(0, to - NEAR) && evaluation[r] === evaluation[to - 1]; r--) rows.push(r);
+  const current = player.relations.tensorAt(step);
+  return rows.map((r) => ({
+    cells: [visible(tracks.name(tensor[r])), String(thread[r]), formatNs(end[r] - begin[r]), formatNs(wait[r])],
+    marked: tensor[r] === current,
+    tensor: tensor[r]
+  }));
+}
+var threadsDetail = tableDetail({
+  name: "threads",
+  title: "Threads",
+  track: "thread",
+  columns: [{ head: "tensor" }, { head: "thread", right: true }, { head: "worked", right: true }, { head: "waited", right: true }],
+  widths: "minmax(0, 2fr) 0.6fr 0.9fr 0.9fr",
+  rows: threadRows,
+  plot: paintThreads,
+  plotHeight: THREADS_HEIGHT,
+  empty: "Nothing is computing at this step."
+});
+
+// details.js
+var DETAILS = [
+  inspectorDetail,
+  freeDetail,
+  countsDetail,
+  scratchDetail,
+  kvDetail,
+  reuseDetail,
+  splitsDetail,
+  pagesDetail,
+  threadsDetail
+];
+var DetailPane = class {
+  /** @param {Player} player @param {Detail} detail */
+  constructor(player, detail) {
+    this.name = detail.name;
+    this.title = detail.title;
+    this.view = detail.make(player, this);
+    this.body = el("div", "vg-stack", {}, [this.view.element]);
+    this.tools = this.view.tools ?? [];
+  }
+  /** @param {number} step */
+  draw(step) {
+    this.view.draw(step);
+  }
+  invalidate() {
+    this.view.invalidate?.();
+  }
+  stop() {
+    this.view.stop?.();
+  }
+};
+var DetailsPane = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "tables";
+    this.title = "Details";
+    this.details = DETAILS.filter((detail) => detail.has(player));
+    this.views = /* @__PURE__ */ new Map();
+    this.tabs = el("div", "vg-tabs", { role: "tablist", "aria-label": "Details" });
+    this.extra = el("div", "vg-tools");
+    this.body = el("div", "vg-stack", { role: "tabpanel" });
+    this.tools = [this.tabs, this.extra];
+    this.detail = this.details[0];
+    this.makeTabs();
+    this.choose(this.detail);
+  }
+  makeTabs() {
+    for (const detail of this.details) {
+      const tab = el("button", "vg-tab", { type: "button", role: "tab", text: detail.title });
+      tab.addEventListener("click", () => this.choose(detail));
+      this.tabs.append(tab);
+    }
+    this.tabs.addEventListener("keydown", (event) => {
+      const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const n = this.details.length;
+      this.choose(this.details[(this.details.indexOf(this.detail) + by + n) % n]);
+      this.tabs.children[this.details.indexOf(this.detail)].focus();
+    });
+  }
+  /** The detail of that name, brought to the front. @param {string} name */
+  chooseNamed(name) {
+    const detail = this.details.find((d) => d.name === name);
+    if (detail) this.choose(detail);
+  }
+  /** @param {Detail} detail */
+  choose(detail) {
+    this.detail = detail;
+    [...this.tabs.children].forEach((tab, k) => {
+      const chosen = this.details[k] === detail;
+      tab.setAttribute("aria-selected", String(chosen));
+      tab.tabIndex = chosen ? 0 : -1;
+    });
+    const view = this.view;
+    this.body.replaceChildren(view.element);
+    this.extra.replaceChildren(...view.tools ?? []);
+    this.player.redraw(this);
+  }
+  get view() {
+    let view = this.views.get(this.detail);
+    if (!view) this.views.set(this.detail, view = this.detail.make(this.player, this));
+    return view;
+  }
+  /** @param {number} step */
+  draw(step) {
+    this.view.draw(step);
+  }
+  invalidate() {
+    for (const view of this.views.values()) view.invalidate?.();
+  }
+  stop() {
+    for (const view of this.views.values()) view.stop?.();
+  }
+};
+
 // events.js
-var ROW = 24;
+var ROW2 = 24;
 var EventsPane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -777,7 +2376,7 @@ var EventsPane = class {
     this.passing = null;
     this.list = new VirtualList({
       label: "Events",
-      rowHeight: ROW,
+      rowHeight: ROW2,
       makeRow: () => el("div", "vg-event", {}, [el("span", "vg-number"), el("span", "vg-dot"), el("span", "vg-line")]),
       fillRow: (row, index) => this.fillRow(row, index),
       choose: (index) => player.go(this.eventAt(index)),
@@ -862,7 +2461,7 @@ var EventsPane = class {
 };
 
 // folding.js
-var GAP = 36;
+var GAP3 = 36;
 var GUTTER = 56;
 var MARGIN = 20;
 var HEADER = 26;
@@ -986,13 +2585,13 @@ var Folding = class {
   }
 };
 function place(items, columns) {
-  const total = items.reduce((sum, item) => sum + item.h + GAP, 0);
+  const total = items.reduce((sum, item) => sum + item.h + GAP3, 0);
   let column = 0;
   let filled = 0;
   for (const item of items) {
-    if (filled > 0 && column + 1 < columns && filled + (item.h + GAP) / 2 > total * (column + 1) / columns) column++;
+    if (filled > 0 && column + 1 < columns && filled + (item.h + GAP3) / 2 > total * (column + 1) / columns) column++;
     item.column = column;
-    filled += item.h + GAP;
+    filled += item.h + GAP3;
   }
   let x = MARGIN;
   let height = 0;
@@ -1003,9 +2602,9 @@ function place(items, columns) {
     for (const item of members) {
       item.x = x + (wide - item.w) / 2;
       item.y = y;
-      y += item.h + GAP;
+      y += item.h + GAP3;
     }
-    height = Math.max(height, y - GAP + MARGIN);
+    height = Math.max(height, y - GAP3 + MARGIN);
     x += wide + GUTTER;
   }
   return { width: x - GUTTER + MARGIN, height };
@@ -1211,22 +2810,22 @@ function traceAcross(c, from, to) {
 }
 
 // graph_marks.js
-var BAR = 4;
-var WHOLE_BELOW = 0.3;
+var BAR2 = 4;
+var WHOLE_BELOW2 = 0.3;
 var STRIP = { left: 14, top: 40, height: 30 };
 var STACKED = [5, 6, 7, 4, 3, 2, 1];
 var MAP = { w: 132, h: 88, margin: 8 };
 function paintStatus(c, player, folding, status, scale) {
   const { tensor, w, h } = folding.graph.nodes;
   const colours = player.palette.status;
-  const whole2 = scale < WHOLE_BELOW;
+  const whole2 = scale < WHOLE_BELOW2;
   for (let s = 1; s < colours.length; s++) {
     c.fillStyle = colours[s];
     for (let row = 0; row < tensor.length; row++) {
       if (status[tensor[row]] !== s || !folding.shown(row)) continue;
       const left = folding.x(row) - w[row] / 2;
       const top = folding.y(row) - h[row] / 2;
-      c.fillRect(left + 0.5, top + 0.5, whole2 ? w[row] - 1 : BAR, h[row] - 1);
+      c.fillRect(left + 0.5, top + 0.5, whole2 ? w[row] - 1 : BAR2, h[row] - 1);
     }
   }
   for (const item of folding.items) if (item.card) paintStrip(c, player, folding, item, status);
@@ -1450,7 +3049,7 @@ function hover(pane, event) {
 }
 
 // search.js
-var MOST = 40;
+var MOST3 = 40;
 var GraphSearch = class {
   /**
    * @param {Player} player
@@ -1508,7 +3107,7 @@ var GraphSearch = class {
   /** @param {boolean} asked */
   fill(asked) {
     const { tracks } = this.player;
-    const items = this.matches.slice(0, MOST).map((t) => {
+    const items = this.matches.slice(0, MOST3).map((t) => {
       const op = tracks.tensorString("desc", t) || "NONE";
       const graph = this.elsewhere(t);
       const where = graph < 0 ? "" : ` · graph ${graph}`;
@@ -1526,7 +3125,7 @@ var GraphSearch = class {
   }
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const most = Math.min(this.matches.length, MOST);
+    const most = Math.min(this.matches.length, MOST3);
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       this.active = most ? (this.active + (event.key === "ArrowDown" ? 1 : most - 1) + (this.active < 0 && event.key === "ArrowUp" ? 1 : 0)) % most : -1;
@@ -1553,132 +3152,6 @@ var GraphSearch = class {
     this.reveal(t);
   }
 };
-
-// splits.js
-var STRIPE = 3.5;
-var WHOLE_BELOW2 = 0.3;
-var NOWHERE = 255;
-function backendsOf({ tracks, relations }) {
-  return relations.keep("backends", () => {
-    const track = tracks.track("split");
-    const names = [...new Set(Array.from({ length: track.length }, (_, r) => track.str("backend", r)))];
-    return names.length > 1 ? names : [];
-  });
-}
-function colourOf({ palette }, k) {
-  return palette.backends[k % palette.backends.length];
-}
-function nameBackends(player, legend) {
-  const names = backendsOf(player);
-  names.forEach((name, k) => {
-    const mark = el("span", "vg-swatch vg-stripe");
-    mark.style.background = `var(--vg-backends-${k % 4})`;
-    legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text: visible(name) })]));
-  });
-  if (names.length) legend.append(el("span", "vg-key", {}, [el("span", "vg-line-mark vg-copied"), el("span", "", { text: "copy to another backend" })]));
-}
-function backendByTensor(player, step) {
-  const names = backendsOf(player);
-  if (!names.length) return null;
-  const { tracks, relations } = player;
-  const [splits, copies] = [tracks.track("split"), tracks.track("copy")];
-  const rows = splits.openAt(step);
-  if (!rows.length) return null;
-  return relations.keep(`backend ${rows.join()}`, () => {
-    const of = new Uint8Array(tracks.nTensors).fill(NOWHERE);
-    const [graph, first] = ["graph", "first_node"].map((n) => splits.col(n));
-    const [ptr, node] = [tracks.columns.column("graph.ptr"), tracks.columns.column("graph.node")];
-    const indexOf = (name) => names.indexOf(name);
-    const nodeAt = (r) => ptr[graph[r]] + first[r];
-    for (const r of rows) {
-      const end = rows.filter((q) => graph[q] === graph[r] && first[q] > first[r]).reduce((least, q) => Math.min(least, nodeAt(q)), ptr[graph[r] + 1]);
-      for (let k = nodeAt(r); k < end; k++) of[node[k]] = indexOf(splits.str("backend", r));
-    }
-    const copy = copies.col("copy");
-    for (const r of copies.openAt(step)) if (copy[r] >= 0) of[copy[r]] = indexOf(copies.str("backend", r));
-    return of;
-  });
-}
-function paintBackends(c, player, folding, step, scale, strip) {
-  const of = backendByTensor(player, step);
-  if (!of) return;
-  const { tensor, w, h } = folding.graph.nodes;
-  const high = scale < WHOLE_BELOW2 ? 8 : STRIPE;
-  for (let row = 0; row < tensor.length; row++) {
-    if (of[tensor[row]] === NOWHERE || !folding.shown(row)) continue;
-    c.fillStyle = colourOf(player, of[tensor[row]]);
-    c.fillRect(folding.x(row) - w[row] / 2 + 0.5, folding.y(row) + h[row] / 2 - high - 0.5, w[row] - 1, high);
-  }
-  for (const item of folding.items) {
-    if (!item.card) continue;
-    const wide = (item.w - 2 * strip.left) / item.sections.length;
-    item.sections.forEach((s, k) => {
-      const placed = folding.graph.sections[s].nodes.map((t) => of[t]).filter((b) => b !== NOWHERE);
-      placed.sort();
-      placed.forEach((b, n) => {
-        c.fillStyle = colourOf(player, b);
-        const part = (wide - 1) / placed.length;
-        c.fillRect(item.x + strip.left + wide * k + part * n, item.y + strip.top + strip.height + 3, part + 0.2, STRIPE);
-      });
-    });
-  }
-}
-function paintCopies(c, player, { folding, painter }, step, scale) {
-  const of = backendByTensor(player, step);
-  if (!of) return;
-  const { tracks } = player;
-  const track = tracks.track("copy");
-  const [tensor, nbytes] = ["tensor", "nbytes"].map((n) => track.col(n));
-  const names = backendsOf(player);
-  const copied = /* @__PURE__ */ new Map();
-  track.each(step, (r) => {
-    const list = copied.get(tensor[r]) ?? [];
-    list.push({ backend: names.indexOf(track.str("backend", r)), there: nbytes[r] >= 0 });
-    copied.set(tensor[r], list);
-  });
-  if (!copied.size) return;
-  const { src, dst } = folding.graph.edges;
-  const rows = folding.graph.nodes.tensor;
-  c.lineWidth = Math.max(2.2, 1.6 / scale);
-  for (let e = 0; e < src.length; e++) {
-    const to = of[rows[dst[e]]];
-    const copy = copied.get(rows[src[e]])?.find((k) => k.backend === to);
-    if (!copy) continue;
-    c.strokeStyle = colourOf(player, to);
-    c.setLineDash(copy.there ? [] : [6, 4]);
-    c.beginPath();
-    painter.trace(c, e, null, null);
-    c.stroke();
-  }
-  c.setLineDash([]);
-}
-function splitRows({ tracks, relations }, step) {
-  const [splits, copies] = [tracks.track("split"), tracks.track("copy")];
-  const [graph, split, first] = ["graph", "split", "first_node"].map((n) => splits.col(n));
-  const [tensor, nbytes, ofGraph, ofSplit, copy] = ["tensor", "nbytes", "graph", "split", "copy"].map((n) => copies.col(n));
-  const [ptr, node] = [tracks.columns.column("graph.ptr"), tracks.columns.column("graph.node")];
-  const open = splits.openAt(step);
-  const about = relations.focus.graph[step];
-  const shown = open.some((r) => graph[r] === about) ? about : graph[open[open.length - 1]];
-  const brought = copies.openAt(step);
-  const rows = open.filter((r) => graph[r] === shown);
-  const current = relations.focus.node[step];
-  const nodes = Array.from(node.subarray(ptr[shown] ?? 0, ptr[shown + 1] ?? 0));
-  const at = nodes.indexOf(current);
-  return rows.map((r, k) => {
-    const end = k + 1 < rows.length ? first[rows[k + 1]] : nodes.length;
-    const inputs = brought.filter((q) => ofGraph[q] === shown && ofSplit[q] === split[r]).sort((p, q) => copy[p] - copy[q]);
-    const words = inputs.map((q) => visible(tracks.name(tensor[q])) + (nbytes[q] >= 0 ? ` ${formatBytes(nbytes[q])}` : ""));
-    const said = tracks.field(step, "graph") === shown ? tracks.field(step, "split") : void 0;
-    const marked = said === void 0 ? at >= first[r] && at < end : said === split[r];
-    const name = nodes.length > first[r] ? visible(tracks.name(nodes[first[r]])) : "";
-    return {
-      cells: [String(split[r]), visible(splits.str("backend", r)), `${first[r]}: ${name}`, String(end - first[r]), words.join(", ") || "none copied"],
-      marked,
-      titled: true
-    };
-  });
-}
 
 // graph.js
 var [SMALLEST, LARGEST] = [0.02, 4];
@@ -2089,815 +3562,6 @@ var Help = class {
   }
 };
 
-// map_lanes.js
-function readGroups(tracks) {
-  const groups = /* @__PURE__ */ new Map();
-  for (const name of ["chunk", "block"]) {
-    const track = tracks.track(name);
-    const [allocator, chunk, size, offset, owner] = ["allocator", "chunk", "size", "offset", "owner"].map((n) => track.col(n));
-    for (let r = 0; r < track.length; r++) {
-      let group = groups.get(allocator[r]);
-      if (!group) groups.set(allocator[r], group = { allocator: allocator[r], lanes: [], from: track.a[r], to: 0, holds: false });
-      let lane = group.lanes.find((l) => l.chunk === chunk[r]);
-      if (!lane) {
-        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
-        group.lanes.push(lane);
-      }
-      group.from = Math.min(group.from, track.a[r]);
-      if (name === "block" && owner[r] < 0) continue;
-      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
-      if (name === "chunk") continue;
-      group.holds = true;
-      group.to = Math.max(group.to, track.b[r]);
-    }
-  }
-  for (const group of groups.values()) group.lanes.sort((p, q) => p.chunk - q.chunk);
-  return [...groups.values()].sort((p, q) => p.from - q.from || p.allocator - q.allocator);
-}
-function readBuffers(tracks) {
-  const track = tracks.track("buffer");
-  const lanes = /* @__PURE__ */ new Map();
-  for (let r = 0; r < track.length; r++) {
-    const id = track.col("buffer")[r];
-    const usage = track.str("usage", r);
-    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
-    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
-  }
-  const place2 = tracks.track("place");
-  const [buffer, tensor] = [place2.col("buffer"), place2.col("tensor")];
-  const first = /* @__PURE__ */ new Map();
-  for (let r = place2.length - 1; r >= 0; r--) first.set(buffer[r], tensor[r]);
-  for (const lane of lanes.values()) {
-    if (tracks.name(first.get(lane.id) ?? -1).startsWith("cache_")) lane.label = "KV cache";
-    if (lane.usage === "any") lane.usage = "";
-  }
-  return [...lanes.values()].filter((lane) => first.has(lane.id));
-}
-var Lanes = class {
-  /** @param {import("./player.js").Player} player */
-  constructor({ tracks, relations }) {
-    this.relations = relations;
-    this.groups = readGroups(tracks);
-    this.buffers = readBuffers(tracks);
-    const working = this.groups.some((g) => g.holds) ? this.groups.filter((g) => g.holds) : this.groups.slice(0, 1);
-    this.places = [];
-    for (const group of working) {
-      const free = this.places.find((place2) => place2.groups[place2.groups.length - 1].to <= group.from);
-      if (free) free.groups.push(group);
-      else this.places.push({ rows: 0, groups: [group] });
-    }
-    for (const place2 of this.places) place2.rows = Math.max(...place2.groups.map((g) => g.lanes.length));
-    this.rows = this.places.reduce((sum, place2) => sum + place2.rows, 0);
-  }
-  get none() {
-    return !this.groups.length && !this.buffers.length;
-  }
-  /** Whether a line is kept for the allocators that do not work at a step. */
-  get idle() {
-    return this.groups.length > this.places.length;
-  }
-  /** The chunks shown at a step from top to bottom; null for a place with nothing in it. @param {number} step
-   * @returns {(Lane | null)[]} */
-  chunksAt(step) {
-    return this.places.flatMap(({ rows, groups }) => {
-      const group = groups.findLast((g) => g.from <= step) ?? groups[0];
-      return Array.from({ length: rows }, (_, k) => group.lanes[k] ?? null);
-    });
-  }
-  /** What the others do: nothing. @param {(Lane | null)[]} chunks those shown */
-  idleWords(chunks) {
-    const shown = new Set(chunks.map((lane) => lane?.allocator));
-    const others = this.groups.filter((g) => !shown.has(g.allocator)).map((g) => g.allocator);
-    const listed = others.length > 4 ? `${others.slice(0, 4).join(", ")} and ${others.length - 4} more` : others.join(", ");
-    return `${others.length > 1 ? "allocators" : "allocator"} ${listed} ${others.length > 1 ? "hold" : "holds"} nothing now`;
-  }
-  /** The plan that an allocator carries out at a step. @param {number} allocator @param {number} step */
-  planOf(allocator, step) {
-    const { plans } = this.relations;
-    const alone = this.groups.length < 2;
-    return plans.findLast((plan) => plan.begin <= step && (plan.allocators.includes(allocator) || alone && !plan.allocators.length)) ?? null;
-  }
-  /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
-  nameOf(lane, step) {
-    const { plans } = this.relations;
-    const plan = this.planOf(lane.allocator, step);
-    const planned = plan ?? plans.find((p) => p.allocators.includes(lane.allocator));
-    const group = this.groups.find((g) => g.allocator === lane.allocator);
-    const many = this.groups.filter((g) => g.holds).length > 1;
-    const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
-    const buffer = planned && planned.allocators.length > 1 ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
-    const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
-    return `${whose}${buffer}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
-  }
-};
-
-// relations.js
-var Relations = class {
-  /** @param {Tracks} tracks */
-  constructor(tracks) {
-    this.tracks = tracks;
-    this.kept = {};
-  }
-  /** @template T @param {string} key @param {() => T} make @returns {T} */
-  keep(key, make) {
-    return this.kept[key] ??= make();
-  }
-  /** Tensors that `t` reads, in slot order. @param {number} t @returns {Int32Array} */
-  sources(t) {
-    return neighbours(this.keep("sources", () => this.adjacency("edge.dst", "edge.src")), t);
-  }
-  /** Tensors that read `t`. @param {number} t @returns {Int32Array} */
-  consumers(t) {
-    return neighbours(this.keep("consumers", () => this.adjacency("edge.src", "edge.dst")), t);
-  }
-  /** @param {string} from @param {string} to */
-  adjacency(from, to) {
-    const { columns, nTensors } = this.tracks;
-    const keys = columns.column(from);
-    const values = columns.column(to);
-    const ptr = new Uint32Array(nTensors + 1);
-    for (let e = 0; e < keys.length; e++) ptr[keys[e] + 1]++;
-    for (let t = 0; t < nTensors; t++) ptr[t + 1] += ptr[t];
-    const next = ptr.slice();
-    const list = new Int32Array(keys.length);
-    for (let e = 0; e < keys.length; e++) list[next[keys[e]]++] = values[e];
-    return { ptr, list };
-  }
-  /** The tensor whose memory `t` looks at: itself, unless it is a view. @param {number} t */
-  root(t) {
-    const viewSrc = this.tracks.columns.column("tensor.view_src");
-    let at = t;
-    for (let hops = 0; hops < 64 && viewSrc[at] >= 0; hops++) at = viewSrc[at];
-    return at;
-  }
-  /** For each tensor the graph it is a node (else a leaf) of and its position in execution order, -1 where none. */
-  get home() {
-    return this.keep("home", () => {
-      const { columns, nTensors } = this.tracks;
-      const graph = new Int32Array(nTensors).fill(-1);
-      const position = new Int32Array(nTensors).fill(-1);
-      const ptr = columns.column("graph.ptr");
-      const nodes = columns.column("graph.node");
-      const leafPtr = columns.column("graph.leaf_ptr");
-      const leafs = columns.column("graph.leaf");
-      for (let g = 0; g + 1 < ptr.length; g++) {
-        for (let k = ptr[g]; k < ptr[g + 1]; k++) {
-          graph[nodes[k]] = g;
-          position[nodes[k]] = k - ptr[g];
-        }
-        for (let k = leafPtr[g]; k < leafPtr[g + 1]; k++) if (graph[leafs[k]] < 0) graph[leafs[k]] = g;
-      }
-      return { graph, position };
-    });
-  }
-  /** For each event the node last worked at and the graph last spoken of, -1 before the first. */
-  get focus() {
-    return this.keep("focus", () => {
-      const { tracks } = this;
-      const graphs = tracks.kinds.map((kind) => {
-        const field = kind.fields.find(([, type]) => type === "graph");
-        return field ? tracks.columns.column(`k.${kind.name}.${field[0]}`) : null;
-      });
-      const home = this.home.graph;
-      const node = new Int32Array(tracks.n);
-      const graph = new Int32Array(tracks.n);
-      const whole2 = tracks.columns.column("graph.part_of");
-      for (let i = 0, n = -1, g = -1; i < tracks.n; i++) {
-        const at = tracks.node[i];
-        if (at >= 0) n = at;
-        const said = graphs[tracks.kind[i]]?.[tracks.row[i]];
-        if (said !== void 0) g = whole2[said] >= 0 ? whole2[said] : said;
-        else if (at >= 0 && home[at] >= 0 && home[at] !== g && this.home.position[at] >= 0 && !this.has(g, at)) g = home[at];
-        node[i] = n;
-        graph[i] = g;
-      }
-      return { node, graph };
-    });
-  }
-  /** Whether `t` is a node of a graph. @param {number} graph @param {number} t @returns {boolean} */
-  has(graph, t) {
-    if (graph < 0) return false;
-    return this.keep(`nodes ${graph}`, () => {
-      const ptr = this.tracks.columns.column("graph.ptr");
-      return new Set(this.tracks.columns.column("graph.node").subarray(ptr[graph], ptr[graph + 1]));
-    }).has(t);
-  }
-  /** The tensor in the middle of attention at event `i`, or -1. @param {number} i */
-  tensorAt(i) {
-    const node = this.tracks.node[i];
-    return node >= 0 ? node : this.tracks.tensorOf(i);
-  }
-  /** Where event `i` stands in the execution order, or -1. @param {number} i */
-  positionAt(i) {
-    const node = this.focus.node[i];
-    return node < 0 ? -1 : this.home.position[node];
-  }
-  /** The memory plans in the order in which they were made. @returns {Plan[]} */
-  get plans() {
-    return this.keep("plans", () => readPlans(this.tracks));
-  }
-  /** The plan that holds at event `i`, or null where none was made. @param {number} i @returns {Plan | null} */
-  planAt(i) {
-    const { plans } = this;
-    const starts = this.keep("planStarts", () => plans.map((plan) => plan.begin));
-    return plans[Math.max(0, upperBound(starts, i) - 1)] ?? null;
-  }
-  /** The life row of tensor `t` in the plan that holds at `i`: its own, or its twin's at the same position; -1 none.
-   * @param {number} t @param {number} i */
-  lifeRow(t, i) {
-    const plan = this.planAt(i);
-    if (!plan || t < 0) return -1;
-    const root = this.root(t);
-    return plan.rowOf.get(root) ?? -1;
-  }
-  /** Every tensor that `t` is computed from. @param {number} t @returns {Set<number>} */
-  ancestors(t) {
-    const seen = /* @__PURE__ */ new Set([t]);
-    const todo = [t];
-    while (todo.length) {
-      for (const s of this.sources(
-        /** @type {number} */
-        todo.pop()
-      )) {
-        if (!seen.has(s)) {
-          seen.add(s);
-          todo.push(s);
-        }
-      }
-    }
-    seen.delete(t);
-    return seen;
-  }
-};
-function neighbours({ ptr, list }, t) {
-  return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
-}
-var MAX_CHUNKS = 16;
-function chunkNumber(plan, allocator, chunk) {
-  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
-}
-function chunkName(plan, number) {
-  const chunk = `chunk ${number % MAX_CHUNKS}`;
-  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
-}
-function readPlans(tracks) {
-  const life = tracks.track("life");
-  const planOf = life.col("plan");
-  const rows = /* @__PURE__ */ new Map();
-  for (let r = 0; r < life.length; r++) {
-    const list = rows.get(planOf[r]);
-    if (list) list.push(r);
-    else rows.set(planOf[r], [r]);
-  }
-  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
-  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
-  let before = -1;
-  const begins = sorted.map(([, list]) => {
-    const first = life.a[list[0]];
-    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
-    return before = opened > before ? opened : first;
-  });
-  let allocators = [];
-  const plans = sorted.map(([plan, list], k) => {
-    const end = begins[k + 1] ?? tracks.n;
-    allocators = allocatorsOf(tracks, begins[k], end, allocators);
-    return readPlan(tracks, plan, list, begins[k], end, allocators);
-  });
-  return plans;
-}
-function allocatorsOf(tracks, begin, end, before) {
-  const asked = tracks.kinds.map((kind) => kind.types.allocator !== void 0);
-  const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
-  if (at < 0 || at >= end) return before;
-  const found = [tracks.field(at, "allocator")];
-  for (let i = at + 1; i < end && tracks.kind[at] === tracks.kind[i] && tracks.kindOf(i).name === "AllocatorReset"; i++) found.push(tracks.field(i, "allocator"));
-  return found;
-}
-var FAR_LESS = 0.7;
-function readPlan(tracks, plan, list, begin, end, allocators) {
-  const life = tracks.track("life");
-  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
-  const extents = /* @__PURE__ */ new Map();
-  let positions = 1;
-  const rowOf = /* @__PURE__ */ new Map();
-  for (const r of list) {
-    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
-    positions = Math.max(positions, last[r] + 1, first[r] + 1);
-    rowOf.set(tensor[r], r);
-  }
-  const sizes = chunkSizes(tracks, begin, end, allocators);
-  let total = 0;
-  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
-    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
-    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
-    total += entry.size;
-    return entry;
-  });
-  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
-  const peakPosition = first[top];
-  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
-  return {
-    plan,
-    graph: tracks.field(begin, "graph") ?? -1,
-    allocators,
-    begin,
-    rows: Int32Array.from(list),
-    rowOf,
-    positions,
-    chunks,
-    size: total,
-    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
-    peakPosition,
-    atPeak
-  };
-}
-function chunkSizes(tracks, begin, end, allocators) {
-  const track = tracks.track("chunk");
-  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
-  const sizes = /* @__PURE__ */ new Map();
-  for (let r = 0; r < track.length && track.a[r] < end; r++) {
-    const buffer = allocators.length ? allocators.indexOf(allocator[r]) : 0;
-    if (track.b[r] <= begin || buffer < 0) continue;
-    const number = buffer * MAX_CHUNKS + chunk[r];
-    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
-  }
-  return sizes;
-}
-
-// reserve.js
-function reason({ tracks }, r) {
-  const track = tracks.track("reserve");
-  const why = track.str("why", r);
-  const [had, needed, tensor] = ["had", "needed", "tensor"].map((n) => track.col(n)[r]);
-  const name = tensor >= 0 ? visible(tracks.name(tensor)) : "a tensor";
-  switch (why) {
-    case "asked":
-      return "asked for";
-    case "node count":
-      return had ? `${needed} nodes, planned were ${had}` : `${needed} nodes, nothing was planned`;
-    case "leaf count":
-      return `${needed} leafs, planned were ${had}`;
-    case "tensor size":
-      return `${name} had ${formatBytes(had)}, needs ${formatBytes(needed)}`;
-    case "backend":
-      return `${name} is now for backend ${needed}, was for ${had}`;
-    default:
-      return visible(why);
-  }
-}
-var ReserveLine = class {
-  /** @param {Player} player */
-  constructor(player) {
-    this.player = player;
-    this.row = -2;
-    this.now = false;
-    this.element = el("button", "vg-reserve", { type: "button", title: "To where this was planned" });
-    this.element.addEventListener("click", () => this.row >= 0 && player.go(player.tracks.track("reserve").a[this.row]));
-    this.element.hidden = player.tracks.track("reserve").length === 0;
-  }
-  /** @param {number} step */
-  draw(step) {
-    if (this.element.hidden) return;
-    const { tracks } = this.player;
-    const track = tracks.track("reserve");
-    const row = upperBound(track.a, step) - 1;
-    const now = row >= 0 && step < track.b[row];
-    if (row === this.row && now === this.now) return;
-    Object.assign(this, { row, now });
-    this.element.disabled = row < 0;
-    this.element.classList.toggle("vg-marked", now);
-    setText(this.element, row < 0 ? "Nothing is planned anew yet." : this.words(row, now));
-  }
-  /** @param {number} row @param {boolean} now */
-  words(row, now) {
-    const { tracks } = this.player;
-    const track = tracks.track("reserve");
-    const anew = track.col("anew")[row] ? "the buffer is allocated anew" : "the buffer stays";
-    const size = track.col("size")[row];
-    const graph = track.col("graph")[row];
-    const what = graph >= 0 ? `graph ${graph}` : "a graph";
-    return `${now ? "Planning" : "Planned for"} ${what}: ${reason(this.player, row)}; ${formatBytes(size)}, ${anew}`;
-  }
-};
-
-// map.js
-var LEFT = 12;
-var RIGHT = 12;
-var MARK = 18;
-var AXIS = 16;
-var HEAD = 18;
-var GAP2 = 10;
-var CHUNK_BAR = 40;
-var BUFFER_BAR = 14;
-var QUIET = 22;
-var RESERVE = 24;
-var THINNEST = 2;
-var MOST2 = 212;
-var ENDLESS = 2 ** 50;
-var TAKEN = /* @__PURE__ */ new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
-var GIVEN = /* @__PURE__ */ new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
-var MapPane = class {
-  /** @param {Player} player */
-  constructor(player) {
-    this.player = player;
-    this.name = "map";
-    this.title = "Memory map";
-    this.lanes = new Lanes(player);
-    this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => this.resized());
-    this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
-    this.note.hidden = !this.lanes.none;
-    this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
-    this.reserve = new ReserveLine(player);
-    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller]);
-    const line = this.reserve.element.hidden ? 0 : RESERVE;
-    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
-    this.fitter.observe(this.body);
-    const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
-    this.surface.box.style.minHeight = `${high}px`;
-    this.tall = Math.min(high || 40, MOST2) + line;
-    this.tools = [
-      el("span", "vg-hint", { text: "bytes, to scale" }),
-      el("div", "vg-group", {}, [
-        iconButton("slower", "Zoom out", () => this.zoomBy(2)),
-        iconButton("faster", "Zoom in on what is touched now", () => this.zoomBy(1 / 2)),
-        iconButton("fit", "The whole of it", () => this.zoomTo(0, 1))
-      ])
-    ];
-    this.blocks = [];
-    this.from = 0;
-    this.to = 1;
-    this.drawn = "";
-    this.listen();
-  }
-  invalidate() {
-    this.drawn = "";
-  }
-  resized() {
-    this.drawn = "";
-    this.player.redraw(this);
-  }
-  /** All that the picture depends on, in one string: where it is the same, nothing is drawn. @param {number} step */
-  contents(step) {
-    const { tracks, relations, selected } = this.player;
-    const acts = tracks.field(step, "chunk") !== void 0;
-    const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
-    let placed = 0;
-    tracks.track("place").each(step, (row) => placed += row + 1);
-    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
-  }
-  /** @param {number} bar how high a chunk's bar is */
-  heightOf(bar) {
-    const { rows, idle, buffers } = this.lanes;
-    return rows * (HEAD + GAP2 + MARK + bar + AXIS) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP2 + BUFFER_BAR) + 4;
-  }
-  /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
-  fit(room) {
-    const { rows, buffers } = this.lanes;
-    const each = HEAD + GAP2 + BUFFER_BAR;
-    const high = this.heightOf(CHUNK_BAR);
-    const over = Math.ceil((high - room) / each);
-    const fits = over <= 0 || over > buffers.length || !rows;
-    this.scroller.style.maxHeight = fits ? "none" : `${high - over * each}px`;
-  }
-  chunkBar() {
-    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / (this.lanes.rows || 1);
-    return CHUNK_BAR + Math.max(0, Math.min(80, spare));
-  }
-  /** @param {number} step */
-  draw(step) {
-    this.reserve.draw(step);
-    const { surface } = this;
-    if (surface.width < 2 || this.lanes.none) return;
-    const shown = this.contents(step);
-    if (shown === this.drawn) return;
-    this.drawn = shown;
-    const { palette } = this.player;
-    const c = surface.begin();
-    c.fillStyle = palette.page;
-    c.fillRect(0, 0, surface.width, surface.height);
-    this.blocks = [];
-    const bar = this.chunkBar();
-    let y = 2;
-    const chunks = this.lanes.chunksAt(step);
-    for (const lane of chunks) {
-      if (lane) this.drawChunk(c, step, lane, y, bar);
-      y += HEAD + MARK + bar + AXIS + GAP2;
-    }
-    if (this.lanes.idle) {
-      c.font = `11px ${this.player.fonts.ui}`;
-      c.fillStyle = palette.faint;
-      c.fillText(this.lanes.idleWords(chunks), LEFT, y + QUIET / 2 - 7);
-      y += QUIET;
-    }
-    for (const lane of this.lanes.buffers) {
-      this.drawBuffer(c, step, lane, y);
-      y += HEAD + BUFFER_BAR + GAP2;
-    }
-  }
-  /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
-   * @param {Lane} lane @param {number} step */
-  extentOf(lane, step) {
-    const plan = this.lanes.planOf(lane.allocator, step);
-    const chunk = plan?.chunks.find((k) => k.chunk === chunkNumber(plan, lane.allocator, lane.chunk));
-    return Math.max(chunk ? chunk.size : lane.extent, 1);
-  }
-  /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
-  x(offset, extent) {
-    const wide = this.surface.width - LEFT - RIGHT;
-    return LEFT + (offset / extent - this.from) / (this.to - this.from) * wide;
-  }
-  /** @param {CanvasRenderingContext2D} c @param {string} left @param {string} right @param {number} y */
-  head(c, left, right, y) {
-    const { palette, fonts } = this.player;
-    c.textBaseline = "middle";
-    c.font = `12px ${fonts.ui}`;
-    c.fillStyle = palette.ink;
-    c.fillText(left, LEFT, y + HEAD / 2);
-    c.fillStyle = palette.soft;
-    c.textAlign = "right";
-    c.fillText(right, this.surface.width - RIGHT, y + HEAD / 2);
-    c.textAlign = "left";
-  }
-  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} y @param {number} bar */
-  drawChunk(c, step, whole2, y, bar) {
-    const { tracks, palette } = this.player;
-    const lane = { ...whole2, extent: this.extentOf(whole2, step) };
-    const track = tracks.track("block");
-    const [allocator, chunk, offset, size, owner] = ["allocator", "chunk", "offset", "size", "owner"].map((n) => track.col(n));
-    const top = y + HEAD + MARK;
-    const now = this.chunkSize(lane, step);
-    let used = 0;
-    c.save();
-    c.beginPath();
-    c.rect(LEFT, y + HEAD, this.surface.width - LEFT - RIGHT, MARK + bar + AXIS);
-    c.clip();
-    c.fillStyle = palette.panel;
-    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, bar);
-    const owned = [];
-    track.each(step, (row) => {
-      if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
-      const endless = size[row] < 0 || offset[row] + size[row] > ENDLESS;
-      const end = endless ? lane.extent : offset[row] + size[row];
-      const x = this.x(offset[row], lane.extent);
-      const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
-      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
-      this.blocks.push(block);
-      if (owner[row] >= 0) {
-        used += size[row];
-        owned.push(block);
-      } else if (!endless) {
-        this.drawFree(c, block);
-      }
-    });
-    for (const block of owned) this.drawOwned(c, block);
-    this.drawExtent(c, lane, now, top, bar);
-    this.drawAction(c, step, lane, top, bar);
-    this.drawAxis(c, lane, top + bar);
-    c.restore();
-    const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
-    this.head(c, this.lanes.nameOf(lane, step), held, y);
-  }
-  /** How large a chunk is by now, -1 where it is not open. @param {Lane} lane @param {number} step */
-  chunkSize(lane, step) {
-    const track = this.player.tracks.track("chunk");
-    const [allocator, chunk, size] = ["allocator", "chunk", "size"].map((n) => track.col(n));
-    let now = -1;
-    track.each(step, (row) => {
-      if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
-    });
-    return now;
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Block} block */
-  drawFree(c, { x, w, y, h }) {
-    const { palette } = this.player;
-    c.fillStyle = palette.free;
-    c.fillRect(x, y, w, h);
-    c.strokeStyle = palette.edge;
-    c.lineWidth = 1;
-    c.setLineDash([2, 3]);
-    if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    c.setLineDash([]);
-    if (w < 34) return;
-    c.fillStyle = palette.faint;
-    c.font = `11px ${this.player.fonts.ui}`;
-    c.textBaseline = "middle";
-    c.fillText("free", x + 6, y + h / 2);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Block} block */
-  drawOwned(c, { x, w, y, h, owner, size }) {
-    const { palette, tracks, fonts, selected, relations } = this.player;
-    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
-    c.fillRect(x, y, Math.max(1, w - 1), h);
-    if (selected >= 0 && relations.root(selected) === owner) {
-      c.strokeStyle = palette.ink;
-      c.lineWidth = 2;
-      c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
-    }
-    const room = Math.floor((w - 10) / 6.4);
-    const name = cutEnd(visible(tracks.name(owner)), room);
-    if (!name) return;
-    const bytes = formatBytes(size);
-    c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
-    c.textBaseline = "middle";
-    c.font = `10.5px ${fonts.mono}`;
-    const two = h >= 34 && bytes.length <= room;
-    c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
-    c.font = `10.5px ${fonts.ui}`;
-    if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
-  }
-  /** The chunk's size so far: what lies beyond is not asked for yet.
-   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
-  drawExtent(c, lane, now, top, bar) {
-    const { palette } = this.player;
-    const x = Math.round(this.x(now, lane.extent)) - 0.5;
-    c.lineWidth = 1;
-    if (now >= 0 && now < lane.extent) {
-      c.strokeStyle = palette.soft;
-      c.beginPath();
-      c.moveTo(x, top - 3);
-      c.lineTo(x, top + bar + 3);
-      c.stroke();
-    }
-    c.strokeStyle = palette.line;
-    c.strokeRect(LEFT + 0.5, top + 0.5, this.surface.width - LEFT - RIGHT - 1, bar - 1);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
-  drawAxis(c, lane, y) {
-    const { palette, fonts } = this.player;
-    c.fillStyle = palette.faint;
-    c.font = `10.5px ${fonts.ui}`;
-    c.textBaseline = "middle";
-    const span = this.to - this.from;
-    for (let k = 0; k <= 4; k++) {
-      const offset = lane.extent * (this.from + span * k / 4);
-      const x = this.x(offset, lane.extent);
-      c.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
-      c.fillText(formatBytes(Math.round(offset)), x, y + AXIS / 2 + 1);
-    }
-    c.textAlign = "left";
-  }
-  /** What the event of this step does to a block: looked at, taken, split, joined, given back.
-   * @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} top @param {number} bar */
-  drawAction(c, step, lane, top, bar) {
-    const { tracks } = this.player;
-    const kind = tracks.kindOf(step).name;
-    const field = (name) => tracks.field(step, name);
-    const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
-    if (field("chunk") !== lane.chunk || allocator !== void 0 && allocator !== lane.allocator) return;
-    if (kind === "ChunkOpened") return this.mark(c, lane, 0, lane.extent, "this chunk opens", true, top, bar);
-    if (kind === "ChunkGrown") {
-      const more = field("size") - field("size_before");
-      return this.mark(c, lane, field("size_before"), more, `the chunk grows by ${formatBytes(more)}`, false, top, bar);
-    }
-    const offset = field("offset");
-    if (offset === void 0) return;
-    const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);
-    const mark = (from, bytes, label2, dashed) => this.mark(c, lane, from, bytes, label2, dashed, top, bar);
-    if (kind === "BlockConsidered") mark(offset, size, String(field("verdict")), true);
-    else if (kind === "BlockSplit") {
-      mark(offset - field("taken"), field("taken"), "split here", false);
-      this.cut(c, lane, offset, top, bar);
-    } else if (kind === "BlockMerged") {
-      mark(offset, size, `merged with ${field("side")}`, true);
-      mark(field("freed_offset"), field("freed_size"), "", false);
-    } else if (kind === "BlockRemoved") mark(offset, size, "used up: exact fit", false);
-    else if (TAKEN.has(kind)) mark(offset, size, kind === "BlockChosen" ? String(field("rule")) : kind === "ParentReused" ? "in place" : "assigned", false);
-    else if (GIVEN.has(kind)) mark(offset, size, kind === "BlockInserted" ? "a free block of its own" : "freed", true);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} bytes @param {string} label
-   * @param {boolean} dashed @param {number} top @param {number} bar */
-  mark(c, lane, offset, bytes, label2, dashed, top, bar) {
-    const { palette, fonts } = this.player;
-    const x = this.x(offset, lane.extent);
-    const w = Math.max(3, this.x(offset + bytes, lane.extent) - x);
-    c.strokeStyle = palette.accent;
-    c.fillStyle = palette.accent;
-    c.lineWidth = 2;
-    c.setLineDash(dashed ? [4, 3] : []);
-    c.strokeRect(x, top - 1, w, bar + 2);
-    c.setLineDash([]);
-    c.fillRect(x - 1, top - 5, w + 2, 3);
-    if (!label2) return;
-    c.font = `600 11px ${fonts.ui}`;
-    c.textBaseline = "middle";
-    const wide = c.measureText(label2).width;
-    c.fillText(label2, Math.min(Math.max(LEFT, x), this.surface.width - RIGHT - wide), top - MARK / 2 - 2);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} top @param {number} bar */
-  cut(c, lane, offset, top, bar) {
-    const x = this.x(offset, lane.extent);
-    c.beginPath();
-    c.moveTo(x, top - 6);
-    c.lineTo(x, top + bar + 6);
-    c.stroke();
-  }
-  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
-  drawBuffer(c, step, lane, y) {
-    const { tracks, palette } = this.player;
-    const track = tracks.track("place");
-    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
-    const top = y + HEAD;
-    let held = 0;
-    c.fillStyle = palette.panel;
-    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, BUFFER_BAR);
-    const wide = this.surface.width - LEFT - RIGHT;
-    const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
-    const marked = [];
-    track.each(step, (row) => {
-      if (buffer[row] !== lane.id) return;
-      held++;
-      const x = LEFT + offset[row] / lane.extent * wide;
-      const w = Math.max(0.5, size[row] / lane.extent * wide);
-      const owner = tensor[row];
-      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
-      this.blocks.push(block);
-      c.fillStyle = palette.families[held % 2 ? 6 : 5];
-      c.fillRect(x, top, w, BUFFER_BAR);
-      if (owner === chosen || owner === current) marked.push(block);
-    });
-    for (const { x, w, owner } of marked) {
-      c.fillStyle = owner === chosen ? palette.ink : palette.accent;
-      c.fillRect(x - 1, top - 2, Math.max(3, w), BUFFER_BAR + 4);
-    }
-    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${held} tensors in ${formatBytes(lane.extent)}`, y);
-  }
-  listen() {
-    const { box } = this.surface;
-    box.addEventListener("pointermove", (event) => this.hover(event));
-    box.addEventListener("pointerleave", () => this.player.tip.hide());
-    box.addEventListener("click", (event) => this.player.select(this.hit(event.offsetX, event.offsetY)?.owner ?? -1));
-    box.addEventListener("dblclick", () => this.zoomTo(0, 1));
-    box.addEventListener(
-      "wheel",
-      (event) => {
-        if (!event.ctrlKey) return;
-        event.preventDefault();
-        const at = this.from + (event.offsetX - LEFT) / (this.surface.width - LEFT - RIGHT) * (this.to - this.from);
-        const f = Math.exp(event.deltaY * 0.01);
-        this.zoomTo(at - (at - this.from) * f, at + (this.to - at) * f);
-      },
-      { passive: false }
-    );
-  }
-  /** About the block that the event of this step speaks of, else about the middle. @param {number} factor */
-  zoomBy(factor) {
-    const { tracks, step } = this.player;
-    const lane = this.lanes.chunksAt(step)[0];
-    const offset = tracks.field(step, "offset");
-    const inChunk = lane && offset !== void 0 && tracks.field(step, "chunk") !== void 0;
-    const said = inChunk ? (offset + Math.max(0, tracks.field(step, "size")) / 2) / this.extentOf(lane, step) : -1;
-    const half = (this.to - this.from) * factor / 2;
-    const centre = factor < 1 && said >= 0 && said <= 1 ? said : (this.from + this.to) / 2;
-    const from = Math.min(Math.max(0, centre - half), Math.max(0, 1 - 2 * half));
-    this.zoomTo(from, from + 2 * half);
-  }
-  /** @param {number} from @param {number} to */
-  zoomTo(from, to) {
-    this.from = Math.max(0, from);
-    this.to = Math.min(1, Math.max(to, this.from + 1e-6));
-    this.resized();
-  }
-  /** @param {number} x @param {number} y @returns {Block | undefined} */
-  hit(x, y) {
-    const near = this.blocks.filter((b) => y >= b.y && y <= b.y + b.h && x >= b.x - 2 && x <= b.x + b.w + 2);
-    return near.find((b) => x >= b.x && x <= b.x + b.w && b.owner >= 0) ?? near.find((b) => b.owner >= 0) ?? near[0];
-  }
-  /** @param {PointerEvent} event */
-  hover(event) {
-    const block = this.hit(event.offsetX, event.offsetY);
-    if (!block) return this.player.tip.hide();
-    const { tip, tracks, step } = this.player;
-    const where = (
-      /** @type {[string, string][]} */
-      [
-        ["offset", String(block.offset)],
-        ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)]
-      ]
-    );
-    if (block.owner < 0) return tip.show(this.surface.box, event.offsetX, event.offsetY, "free block", where);
-    const head = visible(tracks.name(block.owner));
-    tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
-  }
-  stop() {
-    this.fitter.disconnect();
-    this.surface.stop();
-  }
-};
-function lifeOf(player, t, step) {
-  const { tracks, relations } = player;
-  const row = relations.lifeRow(t, step);
-  if (row < 0) return [];
-  const life = tracks.track("life");
-  const cell = (name) => life.col(name)[row];
-  const pairs = [["lives", `position ${cell("first")} to ${cell("last")} in the execution order`]];
-  pairs.push(["freed by", cell("freed_by") >= 0 ? visible(tracks.name(cell("freed_by"))) : "nobody: kept"]);
-  if (cell("reuses") >= 0) pairs.push(["reuses", visible(tracks.name(cell("reuses")))]);
-  const plan = relations.planAt(step);
-  const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
-  if (heir !== null && heir !== void 0) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
-  return pairs;
-}
-
 // now.js
 var QUIET_MS = 350;
 function splitGgml(text) {
@@ -2988,585 +3652,8 @@ var Now = class {
 // style.css
 var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n.vg-pane-timeline .vg-text-button:disabled { visibility: hidden; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
-// pages.js
-var PAD = 12;
-var TOP = 20;
-var BAR2 = 22;
-var PAGES_HEIGHT = TOP + BAR2 + 8;
-function partsAt({ tracks }, step) {
-  const track = tracks.track("pages");
-  const [name, offset] = ["name", "offset"].map((n) => track.col(n));
-  const rows = track.openAt(step);
-  const parts = rows.filter((r) => name[r] >= 0).sort((p, q) => offset[p] - offset[q]);
-  return { track, parts, whole: rows.find((r) => name[r] < 0) ?? -1 };
-}
-function share(pages, of) {
-  return of > 0 ? `${Math.floor(100 * pages / of)} %` : "";
-}
-function pageRows(player, step) {
-  const { track, parts, whole: whole2 } = partsAt(player, step);
-  const [pages, of] = ["pages", "of"].map((n) => track.col(n));
-  const layer = player.tracks.field(step, "name");
-  return (whole2 >= 0 ? [whole2, ...parts] : parts).map((r) => ({
-    cells: [r === whole2 ? "the whole file" : visible(track.str("name", r)), String(pages[r]), String(of[r]), share(pages[r], of[r])],
-    marked: track.a[r] === step && (r === whole2 || track.str("name", r) === layer)
-  }));
-}
-function paintPages(player, c, w, h, step) {
-  const { palette, fonts, tracks } = player;
-  const { track, parts, whole: whole2 } = partsAt(player, step);
-  const [pages, of] = ["pages", "of"].map((n) => track.col(n));
-  const shown = parts.length ? parts : whole2 >= 0 ? [whole2] : [];
-  const total = shown.reduce((sum, r) => sum + of[r], 0);
-  if (!total) return;
-  const wide = w - 2 * PAD;
-  const layer = tracks.field(step, "name");
-  let before = 0;
-  for (const r of shown) {
-    const x = PAD + before / total * wide;
-    const room = Math.max(0.5, of[r] / total * wide - 1);
-    c.fillStyle = palette.line;
-    c.fillRect(x, TOP, room, BAR2);
-    const high = Math.min(1, pages[r] / Math.max(1, of[r])) * BAR2;
-    c.fillStyle = palette.status[3];
-    c.fillRect(x, TOP + BAR2 - high, room, high);
-    const name = r === whole2 ? "" : cutEnd(visible(track.str("name", r)), Math.floor((room - 8) / 6.4));
-    if (name) {
-      c.fillStyle = high > BAR2 / 2 ? "#10151d" : palette.soft;
-      c.font = `10.5px ${fonts.mono}`;
-      c.textBaseline = "middle";
-      c.fillText(name, x + 5, TOP + BAR2 / 2 + 0.5);
-    }
-    if (track.a[r] === step && track.str("name", r) === layer) {
-      c.fillStyle = palette.accent;
-      c.fillRect(x, TOP + BAR2 + 2, Math.max(2, room), 3);
-    }
-    before += of[r];
-  }
-  c.fillStyle = palette.soft;
-  c.font = `11px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  const said = whole2 >= 0 ? `${pages[whole2]} of ${of[whole2]} pages touched` : "the file";
-  c.fillText(`${said}; from its beginning to its end, each part filled by what is in memory`, PAD, TOP / 2);
-}
-
-// plots.js
-var PAD2 = 10;
-function paintScratch(player, c, w, h, step) {
-  const { tracks, relations, palette, fonts } = player;
-  const track = tracks.track("scratch");
-  const [graph, tensor, size, maximum] = ["graph", "tensor", "work_size", "maximum"].map((n2) => track.col(n2));
-  const g = relations.focus.graph[step];
-  const { position } = relations.home;
-  const rows = track.openAt(step).filter((r) => graph[r] === g);
-  const ptr = tracks.columns.column("graph.ptr");
-  const n = g >= 0 ? ptr[g + 1] - ptr[g] : 0;
-  const most = rows.reduce((m, r) => Math.max(m, maximum[r]), 0);
-  if (!n || !most) return;
-  const wide = (w - 2 * PAD2) / n;
-  const high = h - 24;
-  const y = (bytes) => h - 6 - bytes / most * high;
-  c.fillStyle = palette.families[0];
-  for (const r of rows) c.fillRect(PAD2 + position[tensor[r]] * wide, y(size[r]), Math.max(1, wide), h - 6 - y(size[r]));
-  c.strokeStyle = palette.ink;
-  c.lineWidth = 1;
-  c.beginPath();
-  rows.sort((p, q) => position[tensor[p]] - position[tensor[q]]);
-  rows.forEach((r, k) => {
-    const x = PAD2 + position[tensor[r]] * wide;
-    if (k === 0) c.moveTo(x, y(maximum[r]));
-    else c.lineTo(x, y(maximum[rows[k - 1]]));
-    c.lineTo(x, y(maximum[r]));
-  });
-  c.stroke();
-  const at = relations.positionAt(step);
-  c.fillStyle = palette.accent;
-  if (at >= 0) c.fillRect(PAD2 + at * wide - 0.5, 12, 1.5, h - 16);
-  c.fillStyle = palette.soft;
-  c.font = `11px ${fonts.ui}`;
-  c.textBaseline = "top";
-  c.fillText(`largest so far ${formatBytes(most)}`, PAD2, 2);
-}
-function paintCells(player, c, w, h, step) {
-  const { tracks, palette, fonts } = player;
-  const cells = tracks.track("cell");
-  const kv = tracks.track("kv");
-  const [cell, seq] = ["cell", "seq"].map((n2) => cells.col(n2));
-  const [layer, which, from, count] = ["layer", "which", "cell", "n_cells"].map((n2) => kv.col(n2));
-  let n = 32;
-  for (let r = 0; r < cells.length; r++) n = Math.max(n, cell[r] + 1);
-  let layers = 1;
-  for (let r = 0; r < kv.length; r++) layers = Math.max(layers, layer[r] + 1);
-  const wide = (w - 2 * PAD2 - 46) / n;
-  const left = PAD2 + 46;
-  const band = 10;
-  const high = (h - 18 - band - 6) / 2;
-  c.font = `11px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  c.fillStyle = palette.soft;
-  const tops = [16 + band + 3, 16 + band + 6 + high];
-  ["cells", "K", "V"].forEach((text, k) => c.fillText(text, PAD2, k === 0 ? 16 + band / 2 : tops[k - 1] + high / 2));
-  c.fillStyle = palette.panel;
-  for (const top of [16, ...tops]) c.fillRect(left, top, wide * n, top === 16 ? band : high);
-  const gap = wide > 4 ? 1 : 0;
-  let taken = 0;
-  cells.each(step, (r) => {
-    taken++;
-    c.fillStyle = palette.families[[0, 4, 2, 1, 3][seq[r] % 5] ?? 0];
-    c.fillRect(left + cell[r] * wide, 16, Math.max(1, wide - gap), band);
-  });
-  c.fillStyle = palette.families[2];
-  kv.each(step, (r) => {
-    const y = tops[which[r] ? 1 : 0] + layer[r] * high / layers;
-    c.fillRect(left + from[r] * wide, y, Math.max(1, count[r] * wide - gap), Math.max(0.7, high / layers));
-  });
-  c.fillStyle = palette.soft;
-  c.fillText(`${taken} cells taken; ${layers} layers from top to bottom`, PAD2, 6);
-}
-
-// threads.js
-var LEFT2 = 66;
-var RIGHT2 = 12;
-var WHOLE = { top: 4, row: 5 };
-var AXIS2 = 15;
-var WINDOW = 24;
-var GAP3 = 4;
-var MOST3 = 16;
-var THREADS_HEIGHT = 104;
-function spanOf({ tracks, relations }, at) {
-  const spans = relations.keep("thread spans", () => {
-    const track = tracks.track("thread");
-    const [evaluation, thread, end, wait] = ["eval", "thread", "end_ns", "wait_ns"].map((n) => track.col(n));
-    const made = /* @__PURE__ */ new Map();
-    for (let r = 0; r < track.length; r++) {
-      const span = made.get(evaluation[r]) ?? { from: r, to: r, threads: 1, end: 1 };
-      made.set(evaluation[r], span);
-      span.to = r + 1;
-      span.threads = Math.min(MOST3, Math.max(span.threads, thread[r] + 1));
-      span.end = Math.max(span.end, end[r] + wait[r]);
-    }
-    return made;
-  });
-  return (
-    /** @type {Span} */
-    spans.get(tracks.track("thread").col("eval")[at])
-  );
-}
-function paintBars({ tracks, palette }, c, clock, from, to, top, high, done) {
-  const track = tracks.track("thread");
-  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
-  const x = (ns) => clock.left + (ns - clock.from) * f;
-  const bar = Math.max(1.5, high - (high > 8 ? 3 : 1));
-  for (let r = from; r < to; r++) {
-    if (thread[r] >= MOST3) continue;
-    const y = top + thread[r] * high;
-    const [x0, x1, x2] = [x(begin[r]), x(end[r]), x(end[r] + wait[r])];
-    if (x2 < clock.left || x0 > clock.right) continue;
-    c.globalAlpha = r < done ? 1 : 0.35;
-    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
-    c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar);
-    if (x2 - x1 > 1.5 && high > 8) hatch(c, x1, y, x2 - x1, bar, palette.faint);
-  }
-  c.globalAlpha = 1;
-}
-function hatch(c, x, y, w, h, colour) {
-  c.save();
-  c.beginPath();
-  c.rect(x, y, w, h);
-  c.clip();
-  c.strokeStyle = colour;
-  c.lineWidth = 1;
-  c.beginPath();
-  const first = Math.floor(x / 5) * 5;
-  for (let k = first - h; k < x + w; k += 5) {
-    c.moveTo(k, y + h);
-    c.lineTo(k + h, y);
-  }
-  c.stroke();
-  c.restore();
-}
-function windowOf({ tracks }, span, at) {
-  const track = tracks.track("thread");
-  const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const around = WINDOW * span.threads;
-  const page = Math.floor((at - span.from) / around);
-  const from = span.from + page * around;
-  const to = Math.min(span.to, from + around);
-  let [first, last] = [Infinity, 0];
-  for (let r = from; r < to; r++) {
-    first = Math.min(first, begin[r]);
-    last = Math.max(last, end[r] + wait[r]);
-  }
-  return { from, to, first, last };
-}
-function tickOf(span, wanted) {
-  const rough = Math.max(1, span / wanted);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) ?? 10 * power;
-}
-function paintAxis({ palette, fonts }, c, clock, top, bottom) {
-  const span = Math.max(1, clock.to - clock.from);
-  const tick = tickOf(span, Math.max(2, (clock.right - clock.left) / 90));
-  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(tick / 1e6))));
-  c.font = `10.5px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  c.textAlign = "center";
-  c.lineWidth = 1;
-  for (let ns = Math.ceil(clock.from / tick) * tick; ns <= clock.to; ns += tick) {
-    const x = clock.left + (ns - clock.from) / span * (clock.right - clock.left);
-    c.strokeStyle = palette.line;
-    c.beginPath();
-    c.moveTo(Math.round(x) + 0.5, top);
-    c.lineTo(Math.round(x) + 0.5, bottom);
-    c.stroke();
-    if (x > clock.right - 14) continue;
-    c.fillStyle = palette.faint;
-    c.fillText((ns / 1e6).toFixed(digits), x, bottom + 8);
-  }
-  c.fillStyle = palette.soft;
-  c.textAlign = "left";
-  c.fillText("ms", 12, bottom + 8);
-}
-function paintThreads(player, c, w, h, step) {
-  const { tracks, relations, palette, fonts } = player;
-  const track = tracks.track("thread");
-  const [tensor, thread, begin, end] = ["tensor", "thread", "begin_ns", "end_ns"].map((n) => track.col(n));
-  const at = upperBound(track.a, step) - 1;
-  if (at < 0) return;
-  const span = spanOf(player, at);
-  const small = Math.max(1.5, Math.min(WHOLE.row, 20 / span.threads));
-  const whole2 = { left: LEFT2, right: w - RIGHT2, from: 0, to: span.end };
-  const near = windowOf(player, span, at);
-  const clock = { left: LEFT2, right: w - RIGHT2, from: near.first, to: near.last };
-  const overview = WHOLE.top + small * span.threads;
-  const top = overview + GAP3 + 10;
-  const high = Math.min(26, (h - AXIS2 - top) / span.threads);
-  const bottom = top + high * span.threads;
-  paintBars(player, c, whole2, span.from, span.to, WHOLE.top, small, at + 1);
-  const x = (ns) => LEFT2 + ns / span.end * (w - LEFT2 - RIGHT2);
-  c.strokeStyle = palette.ink;
-  c.lineWidth = 1;
-  c.strokeRect(Math.round(x(near.first)) - 0.5, WHOLE.top - 2.5, Math.max(3, Math.round(x(near.last) - x(near.first))), overview - WHOLE.top + 4);
-  paintAxis(player, c, clock, top, bottom);
-  paintBars(player, c, clock, near.from, near.to, top, high, at + 1);
-  const current = relations.tensorAt(step);
-  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
-  c.strokeStyle = palette.accent;
-  c.lineWidth = 2;
-  for (let r = near.from; r < near.to; r++) {
-    if (tensor[r] !== current || thread[r] >= MOST3) continue;
-    c.strokeRect(LEFT2 + (begin[r] - clock.from) * f, top + thread[r] * high, Math.max(3, (end[r] - begin[r]) * f), high - 3);
-  }
-  c.fillStyle = palette.soft;
-  c.font = `10.5px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  c.fillText(formatNs(span.end), 12, WHOLE.top + small * span.threads / 2);
-  for (let k = 0; k < span.threads && high >= 9; k++) c.fillText(`thread ${k}`, 12, top + k * high + (high - 3) / 2);
-}
-
-// tables.js
-var ROW2 = 23;
-var TABLES = [
-  {
-    name: "tensor",
-    title: "Tensor",
-    track: "",
-    columns: [{ head: "" }, { head: "" }],
-    widths: "minmax(90px, 0.35fr) 1fr",
-    rows: tensorRows,
-    empty: "No tensor at this step."
-  },
-  {
-    name: "free",
-    title: "Free list",
-    track: "block",
-    columns: [{ head: "chunk", right: true }, { head: "block", right: true }, { head: "offset", right: true }, { head: "size", right: true }],
-    widths: "0.7fr 0.7fr 1.2fr 1.2fr",
-    rows: freeRows,
-    empty: "No free block at this step."
-  },
-  {
-    name: "counts",
-    title: "Counts",
-    track: "count",
-    columns: [{ head: "tensor" }, { head: "uses", right: true }, { head: "children", right: true }, { head: "views", right: true }],
-    widths: "minmax(0, 2.4fr) 0.7fr 0.9fr 0.7fr",
-    rows: countRows,
-    empty: "Nothing is counted yet."
-  },
-  {
-    name: "scratch",
-    title: "Scratch",
-    track: "scratch",
-    columns: [{ head: "tensor" }, { head: "tasks", right: true }, { head: "scratch", right: true }, { head: "maximum", right: true }],
-    widths: "minmax(0, 2fr) 0.6fr 1fr 1fr",
-    rows: scratchRows,
-    plot: paintScratch,
-    plotHeight: 54,
-    empty: "No scratch is planned yet."
-  },
-  {
-    name: "cells",
-    title: "Cells",
-    track: "cell",
-    columns: [{ head: "cell", right: true }, { head: "position", right: true }, { head: "sequence", right: true }],
-    widths: "1fr 1fr 1fr",
-    rows: cellRows,
-    plot: paintCells,
-    plotHeight: 74,
-    empty: "No cell is taken at this step."
-  },
-  {
-    name: "reuse",
-    title: "Reuse",
-    track: "reuse",
-    columns: [{ head: "asked by" }, { head: "condition" }, { head: "had", right: true }, { head: "needs", right: true }, { head: "holds" }],
-    widths: "minmax(0, 1.5fr) minmax(0, 1.2fr) 0.8fr 0.8fr 0.5fr",
-    rows: reuseRows,
-    empty: "No reuse check at this step."
-  },
-  {
-    name: "splits",
-    title: "Splits",
-    track: "split",
-    columns: [{ head: "split", right: true }, { head: "backend" }, { head: "first node" }, { head: "nodes", right: true }, { head: "inputs copied" }],
-    widths: "40px minmax(50px, 0.5fr) minmax(0, 1fr) 44px minmax(0, 2fr)",
-    rows: splitRows,
-    empty: "No graph is split at this step."
-  },
-  {
-    name: "pages",
-    title: "Pages",
-    track: "pages",
-    columns: [{ head: "part of the file" }, { head: "in memory", right: true }, { head: "pages", right: true }, { head: "share", right: true }],
-    widths: "minmax(0, 2fr) 0.8fr 0.7fr 0.6fr",
-    rows: pageRows,
-    plot: paintPages,
-    plotHeight: PAGES_HEIGHT,
-    empty: "Nobody has asked which pages are in memory yet."
-  },
-  {
-    name: "threads",
-    title: "Threads",
-    track: "thread",
-    columns: [{ head: "tensor" }, { head: "thread", right: true }, { head: "worked", right: true }, { head: "waited", right: true }],
-    widths: "minmax(0, 2fr) 0.6fr 0.9fr 0.9fr",
-    rows: threadRows,
-    plot: paintThreads,
-    plotHeight: THREADS_HEIGHT,
-    empty: "Nothing is computing at this step."
-  }
-];
-var TablesPane = class {
-  /** @param {Player} player @param {string[] | null} only names of the tables to show, null for all that have rows */
-  constructor(player, only) {
-    this.player = player;
-    this.name = "tables";
-    this.title = "Details";
-    this.tables = TABLES.filter((t) => only ? only.includes(t.name) : t.track === "" || player.tracks.track(t.track).length > 0);
-    this.table = this.tables[0] ?? TABLES[0];
-    this.rows = [];
-    this.tabs = el("div", "vg-tabs", { role: "tablist", "aria-label": "Details" });
-    this.head = el("div", "vg-grid-head");
-    this.empty = el("div", "vg-empty");
-    this.surface = new Surface("Plot", () => player.redraw(this));
-    this.list = new VirtualList({
-      label: "Rows",
-      rowHeight: ROW2,
-      makeRow: () => el("div", "vg-grid-row", {}, this.table.columns.map((c) => el("span", c.right ? "vg-right" : ""))),
-      fillRow: (row, index) => this.fillRow(row, index),
-      choose: (index) => {
-        const t = this.rows[index]?.tensor ?? -1;
-        if (t >= 0) player.select(t);
-      }
-    });
-    this.body = el("div", "vg-stack vg-table", { role: "tabpanel" }, [this.surface.box, this.head, this.list.element, this.empty]);
-    this.tools = [this.tabs];
-    this.makeTabs();
-    this.choose(this.table);
-  }
-  makeTabs() {
-    for (const table of this.tables) {
-      const tab = el("button", "vg-tab", { type: "button", role: "tab", text: table.title });
-      tab.addEventListener("click", () => this.choose(table));
-      this.tabs.append(tab);
-    }
-    this.tabs.addEventListener("keydown", (event) => {
-      const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-      if (!by) return;
-      event.preventDefault();
-      event.stopPropagation();
-      const n = this.tables.length;
-      this.choose(this.tables[(this.tables.indexOf(this.table) + by + n) % n]);
-      this.tabs.children[this.tables.indexOf(this.table)].focus();
-    });
-  }
-  /** @param {Table} table */
-  choose(table) {
-    this.table = table;
-    [...this.tabs.children].forEach((tab, k) => {
-      const chosen = this.tables[k] === table;
-      tab.setAttribute("aria-selected", String(chosen));
-      tab.tabIndex = chosen ? 0 : -1;
-    });
-    this.body.style.setProperty("--vg-columns", table.widths);
-    this.head.replaceChildren(...table.columns.map((c) => el("span", c.right ? "vg-right" : "", { text: c.head })));
-    this.head.hidden = table.columns.every((c) => c.head === "");
-    this.surface.box.hidden = !table.plot;
-    this.surface.box.style.flex = `0 0 ${table.plotHeight ?? 0}px`;
-    this.surface.canvas.setAttribute("aria-label", `${table.title}, drawn`);
-    this.list.element.setAttribute("aria-label", table.title);
-    this.rows = [];
-    this.list.clear();
-    this.player.redraw(this);
-  }
-  /** @param {HTMLElement} element @param {number} index */
-  fillRow(element, index) {
-    const row = this.rows[index];
-    if (!row) return;
-    for (let k = 0; k < element.children.length; k++) {
-      setText(element.children[k], row.cells[k]);
-      if (row.titled) element.children[k].title = row.cells[k];
-    }
-    element.classList.toggle("vg-marked", row.marked === true);
-    element.classList.toggle("vg-bad", row.bad === true);
-  }
-  /** @param {number} step */
-  draw(step) {
-    const { table, list } = this;
-    this.rows = table.rows(this.player, step);
-    const none = this.rows.length === 0;
-    if (this.empty.hidden === none) this.empty.hidden = !none;
-    setText(this.empty, none ? table.empty : "");
-    list.setLength(this.rows.length);
-    const at = this.rows.findIndex((row) => row.marked);
-    if (at >= 0) list.show(at);
-    if (table.plot && this.surface.width > 10) {
-      const c = this.surface.begin();
-      c.fillStyle = this.player.palette.page;
-      c.fillRect(0, 0, this.surface.width, this.surface.height);
-      table.plot(this.player, c, this.surface.width, this.surface.height, step);
-    }
-  }
-  invalidate() {
-  }
-  stop() {
-    this.surface.stop();
-    this.list.stop();
-  }
-};
-function tensorRows(player, step) {
-  const { tracks, relations, selected } = player;
-  const t = selected >= 0 ? selected : relations.tensorAt(step);
-  if (t < 0) return [];
-  const table = (name) => tracks.columns.column(`tensor.${name}`);
-  const names = (list) => Array.from(list, (s) => s < 0 ? "none" : visible(tracks.name(s))).join(", ") || "none";
-  const op = tracks.tensorString("desc", t) || tracks.tensorString("op", t);
-  const pairs = [
-    ["name", visible(tracks.name(t))],
-    ["op", op === "NONE" || op === "" ? "none: a leaf" : op],
-    ["type", tracks.tensorString("type", t)],
-    ["ne", formatDims(tracks.ne(t))],
-    ["nb", Array.from(table("nb").subarray(4 * t, 4 * t + 4)).join(", ")],
-    ["size", formatBytes(tracks.nbytes(t))],
-    ["reads", names(relations.sources(t))],
-    ["read by", names(consumersNear(player, t, step))]
-  ];
-  const viewSrc = table("view_src")[t];
-  if (viewSrc >= 0) pairs.push(["view of", `${visible(tracks.name(viewSrc))}, from byte ${table("view_offs")[t]}`]);
-  pairs.push(["flags", formatField(tracks, "flags", table("flags")[t] ?? 0)]);
-  if (table("external")[t]) pairs.push(["memory", "its own, outside the plan"]);
-  pairs.push(...lifeOf(player, t, step));
-  return pairs.map(([key, value]) => ({ cells: [key, value] }));
-}
-function consumersNear({ relations }, t, step) {
-  const all = relations.consumers(t);
-  const here = all.filter((s) => relations.home.graph[s] === relations.focus.graph[step]);
-  return here.length ? here : all;
-}
-function freeRows(player, step) {
-  const { tracks } = player;
-  const track = tracks.track("block");
-  const [chunk, offset, size, owner] = ["chunk", "offset", "size", "owner"].map((n) => track.col(n));
-  const rows = track.openAt(step).filter((r) => owner[r] < 0);
-  rows.sort((p, q) => chunk[p] - chunk[q] || offset[p] - offset[q]);
-  const [atChunk, atOffset] = [tracks.field(step, "chunk"), tracks.field(step, "offset")];
-  let block = 0;
-  return rows.map((r, k) => {
-    block = k > 0 && chunk[rows[k - 1]] === chunk[r] ? block + 1 : 0;
-    const open = size[r] < 0 || size[r] > 2 ** 50;
-    const marked = chunk[r] === atChunk && offset[r] === atOffset;
-    return { cells: [String(chunk[r]), String(block), String(offset[r]), open ? "to the end" : formatBytes(size[r])], marked };
-  });
-}
-var MOST_COUNTS = 400;
-function countRows(player, step) {
-  const { tracks, relations } = player;
-  const track = tracks.track("count");
-  const [tensor, which, value] = ["tensor", "which", "value"].map((n) => track.col(n));
-  const counts = /* @__PURE__ */ new Map();
-  track.each(step, (r) => {
-    let entry = counts.get(tensor[r]);
-    if (!entry) counts.set(tensor[r], entry = [0, 0, 0]);
-    entry[which[r]] = value[r];
-  });
-  const current = relations.tensorAt(step);
-  const near = /* @__PURE__ */ new Set([current, ...relations.sources(current)]);
-  const rest = [...counts].filter(([t, c]) => !near.has(t) && (c[1] > 0 || c[2] > 0)).map(([t]) => t);
-  const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
-  return order.map((t) => {
-    const c = counts.get(t) ?? [0, 0, 0];
-    return { cells: [visible(tracks.name(t)), ...c.map(String)], marked: t === current, tensor: t };
-  });
-}
-function scratchRows(player, step) {
-  const { tracks, relations } = player;
-  const track = tracks.track("scratch");
-  const [graph, tensor, tasks, size, maximum] = ["graph", "tensor", "n_tasks", "work_size", "maximum"].map((n) => track.col(n));
-  const g = relations.focus.graph[step];
-  const current = relations.tensorAt(step);
-  return track.openAt(step).filter((r) => graph[r] === g && (size[r] > 0 || tensor[r] === current)).map((r) => ({
-    cells: [visible(tracks.name(tensor[r])), String(tasks[r]), formatBytes(size[r]), formatBytes(maximum[r])],
-    marked: tensor[r] === current,
-    tensor: tensor[r]
-  }));
-}
-function cellRows(player, step) {
-  const track = player.tracks.track("cell");
-  const [cell, pos, seq] = ["cell", "pos", "seq"].map((n) => track.col(n));
-  const at = player.tracks.field(step, "cell");
-  const rows = track.openAt(step).sort((p, q) => cell[p] - cell[q]);
-  return rows.map((r) => ({ cells: [String(cell[r]), String(pos[r]), String(seq[r])], marked: cell[r] === at }));
-}
-function reuseRows(player, step) {
-  const { tracks } = player;
-  const track = tracks.track("reuse");
-  const [evaluation, ok] = ["eval", "ok"].map((n) => track.col(n));
-  const rows = track.openAt(step);
-  const last = rows.reduce((e, r) => Math.max(e, evaluation[r]), -1);
-  return rows.filter((r) => evaluation[r] === last).map((r) => ({
-    cells: [...["owner", "condition", "had", "needs"].map((n) => track.str(n, r)), ok[r] ? "yes" : "no"],
-    marked: track.a[r] === step,
-    bad: !ok[r]
-  }));
-}
-var NEAR = 60;
-function threadRows(player, step) {
-  const { tracks } = player;
-  const track = tracks.track("thread");
-  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const evaluation = track.col("eval");
-  const to = upperBound(track.a, step);
-  const rows = [];
-  for (let r = to - 1; r >= Math.max(0, to - NEAR) && evaluation[r] === evaluation[to - 1]; r--) rows.push(r);
-  const current = player.relations.tensorAt(step);
-  return rows.map((r) => ({
-    cells: [visible(tracks.name(tensor[r])), String(thread[r]), formatNs(end[r] - begin[r]), formatNs(wait[r])],
-    marked: tensor[r] === current,
-    tensor: tensor[r]
-  }));
-}
+// styles.js
+var css = [style_default].join("\n");
 
 // live.js
 function liveSets({ tracks, relations }) {
@@ -4292,7 +4379,7 @@ var Player = class {
       "aria-label": "vizggml player. Press question mark for the keys.",
       "data-lm-suppress-shortcuts": "true"
     });
-    this.root.append(el("style", "", { text: style_default }));
+    this.root.append(el("style", "", { text: css }));
     this.theme = watchTheme(this.root, options.theme ?? "auto", () => this.themeChanged());
     options.host.replaceChildren(this.root);
     const ui = getComputedStyle(this.root).fontFamily || "system-ui";
@@ -4545,18 +4632,18 @@ var Player = class {
   }
 };
 function makePanes(player, wanted) {
-  const tables = wanted ? wanted.filter((name) => TABLES.some((t) => t.name === name)) : [];
-  const names = wanted ? PANES.filter((name) => wanted.includes(name) || name === "tables" && tables.length > 0) : PANES;
+  const names = wanted ? PANES.filter((name) => wanted.includes(name)) : PANES;
   const makers = {
     tokens: () => new TokensPane(player),
     graph: () => new GraphPane(player),
     map: () => new MapPane(player),
     timeline: () => new TimelinePane(player),
     events: () => new EventsPane(player),
-    tables: () => new TablesPane(player, tables.length ? tables : null)
+    tables: () => new DetailsPane(player)
   };
   const shown = names.filter((name) => name !== "tokens" || wanted !== null || player.tracks.track("token").length > 0);
-  return shown.map((name) => makers[name]());
+  const details = DETAILS.filter((detail) => wanted?.includes(detail.name));
+  return [...shown.map((name) => makers[name]()), ...details.map((detail) => new DetailPane(player, detail))];
 }
 function create(options) {
   try {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vizggml.views.tables import Tracks
 
 PANES = ("tokens", "graph", "map", "timeline", "events", "tables")
-TABLES = ("tensor", "free", "counts", "scratch", "cells", "reuse", "splits", "pages", "threads")
+DETAILS = ("tensor", "free", "counts", "scratch", "kv", "reuse", "splits", "pages", "threads")
 HEIGHT = 760
 HEAD_HEIGHT, PANE_HEIGHT = 130, 250
 
@@ -81,13 +81,13 @@ def sent(tracks: Tracks) -> dict[str, Any]:
 
 
 def check_panes(panes: Iterable[str] | None) -> list[str] | None:
-    """The panes asked for, a table by its own name alone. VizggmlError for one that there is not."""
+    """The panes asked for, a detail by its own name alone. VizggmlError for one that there is not."""
     if panes is None:
         return None
     wanted = [panes] if isinstance(panes, str) else list(panes)
     for pane in wanted:
-        if pane not in PANES + TABLES:
-            raise VizggmlError(f"pane {pane!r}: there are {', '.join(PANES + TABLES)}")
+        if pane not in PANES + DETAILS:
+            raise VizggmlError(f"pane {pane!r}: there are {', '.join(PANES + DETAILS)}")
     return wanted
 
 

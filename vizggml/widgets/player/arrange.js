@@ -6,12 +6,21 @@ const WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [
 const NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
 /** More than this none gets by need alone where all stand in one column. */
 const NARROW_MOST = 204;
+/** Of a detail that is a pane of its own. @type {[number, number]} */
+const DETAIL = [180, 1];
 const COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
 
 /** @typedef {{left: string[], right: string[]}} Band panes one under the other, beside each other; one side may be empty */
 
 /** @param {string[]} names @returns {Band[]} */
 function bandsOf(names) {
+  const details = names.filter((name) => !(name in WIDE) && name !== "tokens");
+  const pairs = details.flatMap((name, k) => (k % 2 ? [] : [{ left: [name], right: details.slice(k + 1, k + 2) }]));
+  return [...mainBands(names), ...pairs];
+}
+
+/** @param {string[]} names @returns {Band[]} */
+function mainBands(names) {
   const has = (/** @type {string[]} */ wanted) => wanted.filter((name) => names.includes(name));
   const memory = has(["map", "timeline"]);
   const words = has(["events", "tables"]);
@@ -41,7 +50,8 @@ export function arrange(names, wide, least) {
     areas.push(`"${left} ${right}"`);
     rows.push(row);
   };
-  const share = (/** @type {string} */ name) => `minmax(${Math.max(sizes[name][0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizes[name][1]}fr)`;
+  const sizeOf = (/** @type {string} */ name) => sizes[name] ?? DETAIL;
+  const share = (/** @type {string} */ name) => `minmax(${Math.max(sizeOf(name)[0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizeOf(name)[1]}fr)`;
   if (names.includes("tokens")) add("tokens", "tokens", "max-content");
   if (!wide) {
     for (const name of names) if (name !== "tokens") add(name, name, share(name));

@@ -1,5 +1,6 @@
 // Which pages of the mapped file are in memory: the file from its beginning to its end, each layer filled by its share.
 
+import { tableDetail } from "./detail_table.js";
 import { cutEnd } from "./dom.js";
 import { visible } from "./sentence.js";
 
@@ -8,7 +9,7 @@ import { visible } from "./sentence.js";
 const PAD = 12;
 const TOP = 20;
 const BAR = 22;
-export const PAGES_HEIGHT = TOP + BAR + 8;
+const PAGES_HEIGHT = TOP + BAR + 8;
 
 /** The rows of the layers at a step in the order of the file, and the row of the whole file or -1. @param {Player} player
  * @param {number} step */
@@ -25,8 +26,8 @@ function share(pages, of) {
   return of > 0 ? `${Math.floor((100 * pages) / of)} %` : "";
 }
 
-/** @param {Player} player @param {number} step @returns {import("./tables.js").Row[]} */
-export function pageRows(player, step) {
+/** @param {Player} player @param {number} step @returns {import("./detail_table.js").Row[]} */
+function pageRows(player, step) {
   const { track, parts, whole } = partsAt(player, step);
   const [pages, of] = ["pages", "of"].map((n) => track.col(n));
   const layer = player.tracks.field(step, "name");
@@ -37,7 +38,7 @@ export function pageRows(player, step) {
 }
 
 /** @param {Player} player @param {CanvasRenderingContext2D} c @param {number} w @param {number} h @param {number} step */
-export function paintPages(player, c, w, h, step) {
+function paintPages(player, c, w, h, step) {
   const { palette, fonts, tracks } = player;
   const { track, parts, whole } = partsAt(player, step);
   const [pages, of] = ["pages", "of"].map((n) => track.col(n));
@@ -74,3 +75,15 @@ export function paintPages(player, c, w, h, step) {
   const said = whole >= 0 ? `${pages[whole]} of ${of[whole]} pages touched` : "the file";
   c.fillText(`${said}; from its beginning to its end, each part filled by what is in memory`, PAD, TOP / 2);
 }
+
+export const pagesDetail = tableDetail({
+  name: "pages",
+  title: "Pages",
+  track: "pages",
+  columns: [{ head: "part of the file" }, { head: "in memory", right: true }, { head: "pages", right: true }, { head: "share", right: true }],
+  widths: "minmax(0, 2fr) 0.8fr 0.7fr 0.6fr",
+  rows: pageRows,
+  plot: paintPages,
+  plotHeight: PAGES_HEIGHT,
+  empty: "Nobody has asked which pages are in memory yet.",
+});

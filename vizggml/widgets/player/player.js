@@ -1,6 +1,7 @@
 // The player: linked panes over one trace. `create` is the whole of its interface.
 
 import { arrange } from "./arrange.js";
+import { DETAILS, DetailPane, DetailsPane } from "./details.js";
 import { el, iconButton, setIcon } from "./dom.js";
 import { EventsPane } from "./events.js";
 import { GraphPane } from "./graph.js";
@@ -8,8 +9,7 @@ import { Help, listenKeys } from "./keys.js";
 import { MapPane } from "./map.js";
 import { Now } from "./now.js";
 import { Relations } from "./relations.js";
-import css from "./style.css";
-import { TABLES, TablesPane } from "./tables.js";
+import { css } from "./styles.js";
 import { watchTheme } from "./theme.js";
 import { TimelinePane } from "./timeline.js";
 import { Tip } from "./tip.js";
@@ -332,10 +332,10 @@ export class Player {
   }
 }
 
-/** @param {Player} player @param {string[] | null} wanted @returns {Pane[]} */
+/** The panes asked for in the player's order, then the details asked for by name. @param {Player} player @param {string[] | null} wanted
+ * @returns {Pane[]} */
 function makePanes(player, wanted) {
-  const tables = wanted ? wanted.filter((name) => TABLES.some((t) => t.name === name)) : [];
-  const names = wanted ? PANES.filter((name) => wanted.includes(name) || (name === "tables" && tables.length > 0)) : PANES;
+  const names = wanted ? PANES.filter((name) => wanted.includes(name)) : PANES;
   /** @type {Record<string, () => Pane>} */
   const makers = {
     tokens: () => new TokensPane(player),
@@ -343,10 +343,11 @@ function makePanes(player, wanted) {
     map: () => new MapPane(player),
     timeline: () => new TimelinePane(player),
     events: () => new EventsPane(player),
-    tables: () => new TablesPane(player, tables.length ? tables : null),
+    tables: () => new DetailsPane(player),
   };
   const shown = names.filter((name) => name !== "tokens" || wanted !== null || player.tracks.track("token").length > 0);
-  return shown.map((name) => makers[name]());
+  const details = DETAILS.filter((detail) => wanted?.includes(detail.name));
+  return [...shown.map((name) => makers[name]()), ...details.map((detail) => new DetailPane(player, detail))];
 }
 
 /**

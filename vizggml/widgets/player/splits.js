@@ -1,5 +1,6 @@
 // Splits of a graph over backends: the colour of each node's backend, the copies between them, and the table of both.
 
+import { tableDetail } from "./detail_table.js";
 import { el } from "./dom.js";
 import { formatBytes, visible } from "./sentence.js";
 
@@ -125,8 +126,8 @@ export function paintCopies(c, player, { folding, painter }, step, scale) {
   c.setLineDash([]);
 }
 
-/** @param {Player} player @param {number} step @returns {import("./tables.js").Row[]} */
-export function splitRows({ tracks, relations }, step) {
+/** @param {Player} player @param {number} step @returns {import("./detail_table.js").Row[]} */
+function splitRows({ tracks, relations }, step) {
   const [splits, copies] = [tracks.track("split"), tracks.track("copy")];
   const [graph, split, first] = ["graph", "split", "first_node"].map((n) => splits.col(n));
   const [tensor, nbytes, ofGraph, ofSplit, copy] = ["tensor", "nbytes", "graph", "split", "copy"].map((n) => copies.col(n));
@@ -153,3 +154,13 @@ export function splitRows({ tracks, relations }, step) {
     };
   });
 }
+
+export const splitsDetail = tableDetail({
+  name: "splits",
+  title: "Splits",
+  track: "split",
+  columns: [{ head: "split", right: true }, { head: "backend" }, { head: "first node" }, { head: "nodes", right: true }, { head: "inputs copied" }],
+  widths: "40px minmax(50px, 0.5fr) minmax(0, 1fr) 44px minmax(0, 2fr)",
+  rows: splitRows,
+  empty: "No graph is split at this step.",
+});

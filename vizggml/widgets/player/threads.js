@@ -1,6 +1,7 @@
 // What the threads did in the current evaluation: all of it small, and the surroundings of the current node to read.
 
-import { formatNs } from "./sentence.js";
+import { tableDetail } from "./detail_table.js";
+import { formatNs, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
 import { upperBound } from "./tracks.js";
 
@@ -17,7 +18,7 @@ const WINDOW = 24;
 const GAP = 4;
 /** As many threads are drawn as there is room for. */
 const MOST = 16;
-export const THREADS_HEIGHT = 104;
+const THREADS_HEIGHT = 104;
 
 /** The rows of the evaluation that row `at` belongs to. @param {Player} player @param {number} at @returns {Span} */
 function spanOf({ tracks, relations }, at) {
@@ -128,7 +129,7 @@ function paintAxis({ palette, fonts }, c, clock, top, bottom) {
 
 /** What each thread did in the evaluation, and around the current node.
  * @param {Player} player @param {Context} c @param {number} w @param {number} h @param {number} step */
-export function paintThreads(player, c, w, h, step) {
+function paintThreads(player, c, w, h, step) {
   const { tracks, relations, palette, fonts } = player;
   const track = tracks.track("thread");
   const [tensor, thread, begin, end] = ["tensor", "thread", "begin_ns", "end_ns"].map((n) => track.col(n));
@@ -164,3 +165,35 @@ export function paintThreads(player, c, w, h, step) {
   c.fillText(formatNs(span.end), 12, WHOLE.top + (small * span.threads) / 2);
   for (let k = 0; k < span.threads && high >= 9; k++) c.fillText(`thread ${k}`, 12, top + k * high + (high - 3) / 2);
 }
+
+const NEAR = 60;
+
+/** What the threads did last, newest first. @param {Player} player @param {number} step @returns {import("./detail_table.js").Row[]} */
+function threadRows(player, step) {
+  const { tracks } = player;
+  const track = tracks.track("thread");
+  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+  const evaluation = track.col("eval");
+  const to = upperBound(track.a, step);
+  /** @type {number[]} */
+  const rows = [];
+  for (let r = to - 1; r >= Math.max(0, to - NEAR) && evaluation[r] === evaluation[to - 1]; r--) rows.push(r);
+  const current = player.relations.tensorAt(step);
+  return rows.map((r) => ({
+    cells: [visible(tracks.name(tensor[r])), String(thread[r]), formatNs(end[r] - begin[r]), formatNs(wait[r])],
+    marked: tensor[r] === current,
+    tensor: tensor[r],
+  }));
+}
+
+export const threadsDetail = tableDetail({
+  name: "threads",
+  title: "Threads",
+  track: "thread",
+  columns: [{ head: "tensor" }, { head: "thread", right: true }, { head: "worked", right: true }, { head: "waited", right: true }],
+  widths: "minmax(0, 2fr) 0.6fr 0.9fr 0.9fr",
+  rows: threadRows,
+  plot: paintThreads,
+  plotHeight: THREADS_HEIGHT,
+  empty: "Nothing is computing at this step.",
+});

@@ -1,0 +1,41 @@
+// The counts of each tensor: uses in the graph, children and views in the allocator.
+
+import { tableDetail } from "./detail_table.js";
+import { visible } from "./sentence.js";
+
+/** @typedef {import("./player.js").Player} Player */
+/** @typedef {import("./detail_table.js").Row} Row */
+
+const MOST_COUNTS = 400;
+
+export const countsDetail = tableDetail({
+  name: "counts",
+  title: "Counts",
+  track: "count",
+  columns: [{ head: "tensor" }, { head: "uses", right: true }, { head: "children", right: true }, { head: "views", right: true }],
+  widths: "minmax(0, 2.4fr) 0.7fr 0.9fr 0.7fr",
+  rows: countRows,
+  empty: "Nothing is counted yet.",
+});
+
+/** The current node and what it reads first, then whatever still has readers. @param {Player} player @param {number} step @returns {Row[]} */
+function countRows(player, step) {
+  const { tracks, relations } = player;
+  const track = tracks.track("count");
+  const [tensor, which, value] = ["tensor", "which", "value"].map((n) => track.col(n));
+  /** @type {Map<number, [number, number, number]>} */
+  const counts = new Map();
+  track.each(step, (r) => {
+    let entry = counts.get(tensor[r]);
+    if (!entry) counts.set(tensor[r], (entry = [0, 0, 0]));
+    entry[which[r]] = value[r];
+  });
+  const current = relations.tensorAt(step);
+  const near = new Set([current, ...relations.sources(current)]);
+  const rest = [...counts].filter(([t, c]) => !near.has(t) && (c[1] > 0 || c[2] > 0)).map(([t]) => t);
+  const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
+  return order.map((t) => {
+    const c = counts.get(t) ?? [0, 0, 0];
+    return { cells: [visible(tracks.name(t)), ...c.map(String)], marked: t === current, tensor: t };
+  });
+}
