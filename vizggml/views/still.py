@@ -47,7 +47,7 @@ def still(tracks: Tracks, step: int | None = None, *, theme: str = "auto", capti
     bars = [bar for bar in memory_at(tracks, step) if bar.blocks]
     if bars:
         y = _add(body, draw_map(bars, tensors, WIDTH - 2 * MARGIN), y)
-    graph = _graph_at(tracks, step)
+    graph = graph_at(tracks, step)
     if graph >= 0:
         y = _add(body, _graph(tracks, tensors, graph, step), y)
     body.append(f'<g transform="translate({MARGIN},{y:g})">{legend_of(FAMILIES)[0]}</g>')
@@ -64,7 +64,7 @@ def _add(body: list[str], pane: tuple[list[str], float], y: float) -> float:
     return y + pane[1] + MARGIN
 
 
-def _graph_at(tracks: Tracks, step: int) -> int:
+def graph_at(tracks: Tracks, step: int) -> int:
     """The last graph begun at or before `step`, else the first there is; -1 for none."""
     graphs = graph_ids(tracks)
     created = tracks.columns["graph.created"].tolist()

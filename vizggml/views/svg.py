@@ -85,7 +85,7 @@ def stylesheet(theme: str) -> str:
 
 
 _FONTS = (
-    f"text{{font-family:{SANS}}}.name,.note{{font-family:{MONO}}}"
+    f"text{{font-family:{SANS}}}.name,.note,.token{{font-family:{MONO}}}.token{{font-size:13px}}"
     f".name{{font-size:{labels.NAME_SIZE}px}}.note{{font-size:{labels.NOTE_SIZE}px}}"
     ".title{font-size:15px;font-weight:600}.head{font-size:12px;font-weight:600}.word{font-size:11px}"
     ".small{font-size:10px}.end{text-anchor:end}.mid{text-anchor:middle}.edge{fill:none;stroke-width:1.1}"
@@ -100,8 +100,8 @@ def _colours(t: Theme) -> str:
         f".note,.soft{{fill:{t.soft}}}.edge{{stroke:{t.edge}}}.tip{{fill:{t.edge}}}{families}"
         f".free{{fill:{t.free};stroke:{t.line}}}.cut{{stroke:{t.page};stroke-width:.6}}.axis{{stroke:{t.line};fill:none}}"
         f".live{{stroke:{t.ink};fill:none;stroke-opacity:.75}}"
-        f".peak{{stroke:{t.peak};fill:none}}text.peak{{fill:{t.peak};stroke:none}}.ring{{fill:none;stroke:{t.peak};stroke-width:3}}"
-        f"text.on{{fill:{t.on_block}}}.unseen{{opacity:.38}}"
+        f".peak{{stroke:{t.peak};fill:none}}text.peak{{fill:{t.peak};stroke:none}}.ring{{fill:none;stroke:{t.peak};stroke-width:3}}.thin{{stroke-width:1.5}}"
+        f"text.on{{fill:{t.on_block}}}.unseen{{opacity:.38}}.mark{{fill:{t.peak};fill-opacity:.14}}"
     )
 
 
