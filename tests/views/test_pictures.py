@@ -13,7 +13,7 @@ from vizggml.timeline.tracks import Tracks
 from vizggml.views.pictures import PICTURES, picture
 from vizggml.views.sheet import Column, Row, table, wrapped
 from vizggml.views.svg import Svg
-from vizggml.widgets.view import PANES, TABLES
+from vizggml.widgets.view import DETAILS, PANES
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -42,7 +42,7 @@ def step_of(tracks: Tracks, kind: str, nth: int = 0) -> int:
 
 
 def test_every_pane_and_detail_of_the_player_has_one() -> None:
-    assert set(PANES) - {"tables"} | set(TABLES) <= set(PICTURES)
+    assert set(PANES) - {"tables"} | set(DETAILS) <= set(PICTURES)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "auto"])

@@ -223,7 +223,7 @@ DETAILS: dict[str, Detail] = {
         scratch_rows,
         "No scratch is planned yet.",
     ),
-    "cells": Detail(
+    "kv": Detail(
         "Cells of the KV cache", _right("cell", "position", "sequence"), cell_rows, "No cell is taken at this step."
     ),
     "reuse": Detail(

@@ -151,5 +151,4 @@ PICTURES: dict[str, PictureOf] = {
     "timeline": timeline_picture,
     "events": events_picture,
     **{name: table_picture(name) for name in DETAILS},
-    "kv": table_picture("cells"),
 }
