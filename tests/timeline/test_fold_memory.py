@@ -225,7 +225,7 @@ LIFE = ("plan", "tensor", "chunk", "offset", "size", "first", "last", "reuses", 
 
 
 def lives(tracks: Tracks) -> list[dict[str, int]]:
-    return [dict(zip(LIFE, row[2:], strict=True)) for row in rows(tracks, "life")]
+    return [dict(zip(LIFE, row[2:-1], strict=True)) for row in rows(tracks, "life")]
 
 
 def test_lifetimes_of_a_reserve() -> None:
@@ -256,7 +256,10 @@ def test_a_new_plan_replaces_the_old_one() -> None:
         ReserveBegin(GALLOC, G, "tensor size", X, 24, 48),
         TensorAssigned(GALLOC, X, 0, 0, 0, 48, node=X),
     )
-    assert rows(tracks, "life") == [(7, 9, 0, X, 0, 0, 24, 0, 1, -1, -1), (10, 11, 1, X, 0, 0, 48, 0, 1, -1, -1)]
+    assert rows(tracks, "life") == [
+        (7, 9, 0, X, 0, 0, 24, 0, 1, -1, -1, -1),
+        (10, 11, 1, X, 0, 0, 48, 0, 1, -1, -1, -1),
+    ]
 
 
 def placed() -> list[Event]:
@@ -380,6 +383,7 @@ def test_each_buffer_of_a_plan_has_its_own_chunks() -> None:
         NodeBegin(G, Y, 0, 1),
     )
     assert [(life["tensor"], life["chunk"], life["offset"]) for life in lives(tracks)] == [(X, 0, 0), (Y, 16, 0)]
+    assert tracks["t.life.allocator"].tolist() == [AL, other]
     held = [row for row in at(tracks, "block", tracks.n_events - 1) if row[4] >= 0]
     assert [(row[0], row[1], row[4]) for row in held] == [(0, 0, X), (1, 0, Y)]
 

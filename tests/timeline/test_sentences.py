@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 
@@ -27,6 +28,8 @@ from vizggml.events import (
     OpRecorded,
     ReserveEnd,
     ReuseChecked,
+    SearchBegin,
+    Seq,
     TensorCreated,
     TensorId,
     TensorNamed,
@@ -62,7 +65,9 @@ def test_every_kind_has_a_sentence_and_no_other() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_field_named_exists(kind: type[Event]) -> None:
-    assert fields_in(SENTENCES[kind.__name__]) <= {f.name for f in fields_of(kind)}
+    kinds = {k.__name__: k for k in KINDS}
+    for of, field in fields_in(SENTENCES[kind.__name__]):
+        assert field in {f.name for f in fields_of(kinds[of] if of else kind)}, of
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -71,7 +76,7 @@ def test_a_sentence_is_one(kind: type[Event]) -> None:
         assert text[0].isupper() or text[0] == "{"
         assert text.endswith(".")
         assert "\n" not in text
-        assert not re.search(r"[{}]", re.sub(r"\{\w+\}", "", text))
+        assert not re.search(r"[{}]", re.sub(r"\{(cause\.)?\w+(:size)?\}", "", text))
 
 
 def said(*events: Event) -> str:
@@ -88,7 +93,7 @@ NAMED = TensorNamed(W, "W")
     [
         (
             TensorCreated(W, ContextId(0), "F32", (3, 2, 1, 1), (4, 12, 24, 24), 24),
-            "W is made: F32, shape 3 x 2, 24 B of data.",
+            "W is made: type F32, shape 3 x 2 (a row's length first), 24 B of data.",
         ),
         (
             BlockConsidered(AL, "best fit", 0, 2, 0, 96, 0, "too small"),
@@ -96,7 +101,8 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             BlockConsidered(AL, "last block", 0, 2, 64, SIZE_MAX_HALF, -32, "best so far"),
-            "The free end of chunk 0 is best so far: reuse factor -32 (below 0: to grow).",
+            "No gap has room, so the end is asked. The free end of chunk 0 is the best so far: "
+            "taking it makes the chunk grow by 32 B.",
         ),
         (
             BlockConsidered(AL, "best fit", 0, 1, 64, 128, 0, "best so far"),
@@ -108,31 +114,38 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             BlockChosen(AL, W, 0, 0, 0, 1536, "best fit", False, 0),
-            "W goes to offset 0 of chunk 0: best fit, into a free block of 1.5 KiB.",
+            "W goes to offset 0 of chunk 0: best fit, the smallest free block with room for it (1.5 KiB).",
         ),
         (
             BlockChosen(AL, W, 0, 0, 0, 8, "best fit", True, 0),
             "W goes to offset 0 of chunk 0: best fit exact, a free block of just 8 B.",
         ),
-        (BlockSplit(AL, 0, 0, 32, 96, 32), "32 B are cut off free block 0 of chunk 0: 96 B, from 32 on, stay free."),
+        (
+            BlockSplit(AL, 0, 0, 32, 96, 32),
+            "32 B are cut off the front of free block 0 of chunk 0; the other 96 B, from 32 on, stay free.",
+        ),
         (
             BlockSplit(AL, 0, 0, 32, SIZE_MAX_HALF - 32, 32),
-            "32 B are cut off free block 0 of chunk 0: the rest, from 32 on, stays free.",
+            "32 B are cut off the front of free block 0 of chunk 0; the rest, from 32 on, stays free, without an end.",
         ),
-        (NodePlanned(G, W, 1, 0, ""), "W runs on one thread and needs no scratch."),
-        (NodePlanned(G, W, 4, 0, ""), "W may run on 4 threads and needs no scratch."),
-        (NodePlanned(G, W, 4, 2048, "2 x 1024"), "W may run on 4 threads and needs 2 KiB of scratch: 2 x 1024."),
+        (NodePlanned(G, W, 1, 0, ""), "W runs on one thread and needs no scratch, no memory to work in."),
+        (NodePlanned(G, W, 4, 0, ""), "W may run on 4 threads and needs no scratch, no memory to work in."),
+        (
+            NodePlanned(G, W, 4, 2048, "2 x 1024"),
+            "W may run on 4 threads and needs 2 KiB of scratch, memory to work in: 2 x 1024.",
+        ),
         (NodeSkipped(G, W, "empty op"), "W is not computed: its op moves no byte."),
         (NodeSkipped(G, W, "on strike"), "W is not computed: on strike."),
-        (FlagsSet(W, 18), "W has the flags OUTPUT, COMPUTE."),
+        (FlagsSet(W, 6), "W has the flags OUTPUT, PARAM."),
+        (FlagsSet(W, 2), "W is marked OUTPUT: somebody will read it, so its memory is kept to the end."),
         (ComputeEnd(G, 1234567), "Graph 0 is computed. It took 1.2 ms."),
         (
             OpRecorded(TensorId(1), "MUL_MAT", "MUL_MAT", (), (W, TensorId(2)), False),
-            "tensor 1 will be MUL_MAT of W, tensor 2. This is only noted: nothing is computed yet.",
+            "tensor 1 will be MUL_MAT of W, tensor 2. This is only written down: nothing is computed yet.",
         ),
         (
             ReserveEnd(GallocId(0), G, (128, 64), False),
-            "The plan of graph 0 is made; its chunks take 128, 64 bytes; the buffer that stands is large enough.",
+            "The plan of graph 0 is made; its chunks take 128 B, 64 B. The buffer that stands is large enough.",
         ),
         (
             ReuseChecked(G, "params", "n_kv", "256", "512", False),
@@ -140,17 +153,49 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             LogitsReady(3, (1, 2), (" a", " the"), (1.5, -0.25)),
-            "The logits after position 3 are ready; the highest are 1.5, -0.25, of  a,  the.",
+            "The logits after position 3, a score for each token, are ready. The highest: 1.5, -0.25, of  a,  the.",
         ),
         (BlockDecoded(W, "Q4_0", 3, 0.125, 0.0, (1, 2)), "Block 3 is decoded from Q4_0: scale 0.125, minimum 0."),
         (
             ContextCreated(ContextId(0), 16 << 20, True),
-            "Context 0 opens an arena of 16 MiB for records of tensors; their data will lie elsewhere.",
+            "Context 0 opens an arena of 16 MiB for records of tensors and graphs; "
+            "the tensors' data will lie elsewhere.",
         ),
     ],
 )
 def test_what_is_said(event: Event, sentence: str) -> None:
     assert said(NAMED, event) == sentence
+
+
+NEEDED = SearchBegin(AL, W, 100, 128)
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (
+            BlockConsidered(AL, "best fit", 0, 2, 0, 96, 0, "too small"),
+            "Free block 2 of chunk 0 (96 B at 0) is too small: W needs 128 B.",
+        ),
+        (
+            BlockConsidered(AL, "best fit", 0, 1, 64, 160, 0, "best so far"),
+            "Free block 1 of chunk 0 (160 B at 64) has room for 128 B: it is the smallest of those so far.",
+        ),
+        (
+            BlockConsidered(AL, "last block", 0, 1, 64, 96, -96, "too small"),
+            "The free end of chunk 0 is too small: W needs 128 B, and 96 B are left.",
+        ),
+        (
+            BlockConsidered(AL, "last block", 0, 1, 64, SIZE_MAX_HALF, 32, "not better"),
+            "The free end of chunk 0 is no better: it leaves 32 B of the chunk's size unused.",
+        ),
+    ],
+)
+def test_a_block_is_held_against_what_its_search_needs(event: Event, sentence: str) -> None:
+    """The numbers of the search that caused the event, in that event's sentence."""
+    asked = 1
+    tracks = trace_of(NAMED, NEEDED, dataclasses.replace(event, cause=Seq(asked))).tracks()
+    assert render(tracks, 2) == sentence
 
 
 def test_no_tensor_is_none() -> None:

@@ -100,7 +100,7 @@ TRACKS = {
     "block": "allocator chunk offset size owner",
     "chunk": "allocator chunk size",
     "node": "tensor status",
-    "life": "plan tensor chunk offset size first last reuses freed_by",
+    "life": "plan tensor chunk offset size first last reuses freed_by allocator",
     "live": "plan position bytes bound",
 }
 
@@ -211,7 +211,18 @@ def teaching() -> SyntheticTracks:
     _hold(tracks, "chunk", chunks, ("size",), allocator=0, chunk=0)
     _hold(tracks, "node", nodes, ("tensor", "status"))
     rows = [(5, n, tensor, offset, first, last) for tensor, offset, first, last in lives]
-    _hold(tracks, "life", rows, ("tensor", "offset", "first", "last"), plan=0, chunk=0, size=8, reuses=-1, freed_by=-1)
+    _hold(
+        tracks,
+        "life",
+        rows,
+        ("tensor", "offset", "first", "last"),
+        plan=0,
+        chunk=0,
+        size=8,
+        reuses=-1,
+        freed_by=-1,
+        allocator=0,
+    )
     live = [(1, n, 0, 8, 8), (2, n, 1, 16, 16), (4, n, 2, 16, 16)]
     _hold(tracks, "live", live, ("position", "bytes", "bound"), plan=0)
     tracks.meta["n_events"] = n

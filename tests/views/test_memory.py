@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.views.synthetic import lesson, teaching
@@ -49,6 +50,16 @@ def test_a_second_chunk_stands_on_the_first() -> None:
     plan = read_plan(tracks, 0)
     assert plan.chunk_ends == (16, 24)
     assert plan.lives[2].offset == 16
+
+
+def test_another_allocator_s_chunk_is_not_this_plan_s() -> None:
+    """While the plan of 16 bytes stands, another allocator has a chunk 0 of 1 KiB."""
+    tracks = teaching()
+    for column, value in (("a", 0), ("b", 8), ("allocator", 1), ("chunk", 0), ("size", 1024)):
+        name = f"t.chunk.{column}"
+        tracks.columns[name] = np.append(tracks.columns[name], np.array([value], tracks.columns[name].dtype))
+    assert read_plan(tracks, 0).chunk_ends == (16,)
+    assert [(bar.allocator, bar.size) for bar in memory_at(tracks, 6)] == [(0, 16), (1, 1024)]
 
 
 def test_the_plan_of_a_step() -> None:

@@ -61,6 +61,7 @@ from vizggml.events.build import (
 from vizggml.events.bus import (
     NO_SEQ,
     NO_TENSOR,
+    NOTHING_TOLD,
     AllocatorId,
     BufferId,
     Bus,
@@ -74,6 +75,7 @@ from vizggml.events.bus import (
     Sink,
     Standing,
     TensorId,
+    Told,
     bus,
     event,
 )
@@ -208,6 +210,7 @@ KINDS: tuple[type[Event], ...] = (
 
 __all__ = [
     "KINDS",
+    "NOTHING_TOLD",
     "NO_SEQ",
     "NO_TENSOR",
     "AllocGraphBegin",
@@ -304,6 +307,7 @@ __all__ = [
     "TensorPlaced",
     "TokenSampled",
     "Tokenized",
+    "Told",
     "UbatchSplit",
     "UseCountChanged",
     "ViewCreated",

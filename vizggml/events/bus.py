@@ -66,6 +66,11 @@ def event(area: str, ggml: str, ours: str) -> Callable[[type[_E]], type[_E]]:
     return make
 
 
+Told = tuple[int, Seq]
+"""An event and the recording it is in."""
+
+NOTHING_TOLD: Told = (-1, NO_SEQ)
+
 Sink = Callable[[Event], None]
 ValueSink = Callable[[object], None]
 
@@ -131,6 +136,14 @@ class Bus:
     def wants(self, kind: type[Event]) -> bool:
         """Whether a sink asked for `kind` by name: for events too many to send to those who asked for everything."""
         return any(wanted is kind for wanted, _ in self._sinks)
+
+    def remember(self, seq: Seq) -> Told:
+        """`seq`, to be a cause later on: perhaps in another recording, where it means nothing."""
+        return self._recording, seq
+
+    def recall(self, told: Told) -> Seq:
+        """What was remembered, if this recording still has it."""
+        return told[1] if told[0] == self._recording else NO_SEQ
 
     @contextmanager
     def because(self, seq: Seq) -> Iterator[None]:

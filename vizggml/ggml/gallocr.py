@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from vizggml.errors import VizggmlError
 from vizggml.events import (
+    NO_SEQ,
     NO_TENSOR,
     AllocGraphBegin,
     AllocGraphEnd,
@@ -26,6 +27,7 @@ from vizggml.events import (
     ParentReused,
     ReserveBegin,
     ReserveEnd,
+    Seq,
     TensorAssigned,
     TensorFreed,
     TensorId,
@@ -182,10 +184,10 @@ class GraphAllocator:
             for parent in node.src:
                 if parent is not None:
                     self.allocate_node(parent, buffer_id)
-            self.allocate_node(node, buffer_id)
+            placed = self.allocate_node(node, buffer_id)
             for parent in node.src:
                 if parent is not None:
-                    self._release_parent(parent, node)
+                    self._release_parent(parent, node, placed)
 
     def _count_and_place_inputs(self, graph: Graph, node_buffer_ids: Sequence[int] | None) -> None:
         """Count children and views, and place all inputs before any result, so that none is overwritten."""
@@ -208,29 +210,29 @@ class GraphAllocator:
                     if src.flags & FLAG_INPUT:
                         self.allocate_node(src, buffer_id)
 
-    def _children_changed(self, t: Tensor) -> None:
+    def _children_changed(self, t: Tensor, cause: Seq = NO_SEQ) -> Seq:
         hn = self.hash_values[t.id]
-        bus.emit(ChildrenChanged(self.id, t.id, hn.n_children, hn.n_views))
+        told = ChildrenChanged(self.id, t.id, hn.n_children, hn.n_views)
+        return bus.emit(told, cause=cause if cause != NO_SEQ else None)
 
-    def _release_parent(self, parent: Tensor, node: Tensor) -> None:
-        """`node` has been planned: one use of `parent` less."""
+    def _release_parent(self, parent: Tensor, node: Tensor, placed: Seq) -> None:
+        """`node` has been planned, which event `placed` told: one use of `parent` less."""
         hn = self.hash_values[parent.id]
         hn.n_children -= 1
-        if bus.on:
-            self._children_changed(parent)
+        told = self._children_changed(parent, placed) if bus.on else NO_SEQ
         if hn.n_children or hn.n_views:
             return
         view_src = parent.view_src
         if view_src is None:
             if hn.allocated:
-                self.free_node(parent, node)
+                self.free_node(parent, node, told)
             return
         src_hn = self.hash_values[view_src.id]
         src_hn.n_views -= 1
         if bus.on:
-            self._children_changed(view_src)
+            told = self._children_changed(view_src, told)
         if src_hn.n_views == 0 and src_hn.n_children == 0 and src_hn.allocated:
-            self.free_node(view_src, node)
+            self.free_node(view_src, node, told)
 
     def is_own(self, t: Tensor) -> bool:
         """`ggml_gallocr_is_own`, ggml/src/ggml-alloc.c."""
@@ -240,24 +242,30 @@ class GraphAllocator:
         """`ggml_gallocr_is_allocated`, ggml/src/ggml-alloc.c."""
         return t.data is not None or t.buffer is not None or self.is_own(t)
 
-    def allocate_node(self, node: Tensor, buffer_id: int) -> None:
-        """Give `node` a place unless it has one, or is a view. `ggml_gallocr_allocate_node`, ggml/src/ggml-alloc.c."""
+    def allocate_node(self, node: Tensor, buffer_id: int) -> Seq:
+        """Give `node` a place unless it has one, or is a view. `ggml_gallocr_allocate_node`, ggml/src/ggml-alloc.c.
+
+        The answer is the event that tells where, if one was emitted.
+        """
         if node.view_src is not None or self.is_allocated(node):
-            return
+            return NO_SEQ
         if not 0 <= buffer_id < len(self.bufts):
             raise VizggmlError(f"tensor {node.name!r}: buffer id {buffer_id} is not one of {len(self.bufts)}")
         hn = self.hash_values[node.id]
         hn.allocated = hn.placed = True
-        if self._reuse_parent(node, hn, buffer_id):
-            return
+        reused, told = self._reuse_parent(node, hn)
+        if reused:
+            return told
         hn.buffer_id = buffer_id
         hn.size = self.bufts[buffer_id].get_alloc_size(node)
         hn.chunk, hn.offset = self.buf_tallocs[buffer_id].alloc(hn.size, node)
-        if bus.on:
-            bus.emit(TensorAssigned(self.id, node.id, buffer_id, hn.chunk, hn.offset, hn.size))
+        if not bus.on:
+            return NO_SEQ
+        chosen = self.buf_tallocs[buffer_id].told_choice
+        return bus.emit(TensorAssigned(self.id, node.id, buffer_id, hn.chunk, hn.offset, hn.size), cause=chosen)
 
-    def _reuse_parent(self, node: Tensor, hn: HashNode, buffer_id: int) -> bool:
-        """Let `node` take over the place of the first parent that allows it."""
+    def _reuse_parent(self, node: Tensor, hn: HashNode) -> tuple[bool, Seq]:
+        """Let `node` take over the place of the first parent that allows it; the event that tells so."""
         for parent in node.src:
             if parent is None:
                 continue
@@ -271,11 +279,13 @@ class GraphAllocator:
             hn.size = self.bufts[hn.buffer_id].get_alloc_size(node)
             hn.reuses = parent.id
             p_hn.allocated = False
+            told = NO_SEQ
             if bus.on:
-                bus.emit(ParentReused(self.id, node.id, parent.id, hn.buffer_id, hn.chunk, hn.offset, hn.size))
+                event = ParentReused(self.id, node.id, parent.id, hn.buffer_id, hn.chunk, hn.offset, hn.size)
+                told = bus.emit(event)
             self.free_extra_space(node, parent)
-            return True
-        return False
+            return True, told
+        return False, NO_SEQ
 
     def _refusal(self, node: Tensor, parent: Tensor) -> str:
         """Why `node` cannot lie where `parent` lies; empty if it can.
@@ -317,16 +327,20 @@ class GraphAllocator:
             talloc.free_bytes((p_hn.chunk, offset), size)
             bus.cause = cause
 
-    def free_node(self, t: Tensor, by: Tensor) -> None:
-        """Take the place of `t` back, unless it is an output. `ggml_gallocr_free_node`, ggml/src/ggml-alloc.c."""
+    def free_node(self, t: Tensor, by: Tensor, unused: Seq) -> None:
+        """Take the place of `t` back, unless it is an output. `ggml_gallocr_free_node`, ggml/src/ggml-alloc.c.
+
+        `unused` is the event that told that nobody needs it after `by`.
+        """
         if t.flags & FLAG_OUTPUT:
             if bus.on:
-                bus.emit(OutputKept(self.id, t.id))
+                bus.emit(OutputKept(self.id, t.id), cause=unused)
             return
         hn = self.hash_values[t.id]
         cause = bus.cause
         if bus.on:
-            bus.cause = bus.emit(TensorFreed(self.id, t.id, hn.buffer_id, hn.chunk, hn.offset, hn.size, by.id))
+            event = TensorFreed(self.id, t.id, hn.buffer_id, hn.chunk, hn.offset, hn.size, by.id)
+            bus.cause = bus.emit(event, cause=unused)
         self.buf_tallocs[hn.buffer_id].free_bytes((hn.chunk, hn.offset), hn.size)
         bus.cause = cause
         hn.allocated = False

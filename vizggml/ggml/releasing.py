@@ -73,7 +73,8 @@ class _Run:
         if self.buffer is not None:
             self.buffer.tensor_alloc(t, offset)
         if bus.on:
-            bus.emit(TensorAssigned(NO_GALLOC, t.id, 0, chunk, offset, self.size(t)))
+            event = TensorAssigned(NO_GALLOC, t.id, 0, chunk, offset, self.size(t))
+            bus.emit(event, cause=self.tallocr.told_choice)
 
     def used(self, t: Tensor) -> None:
         """One use of `t` is over."""

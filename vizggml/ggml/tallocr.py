@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from vizggml.errors import VizggmlError
 from vizggml.events import (
+    NO_SEQ,
     NO_TENSOR,
     AllocatorId,
     AllocatorReset,
@@ -26,6 +27,7 @@ from vizggml.events import (
     ChunkOpened,
     Event,
     SearchBegin,
+    Seq,
     TensorId,
     bus,
 )
@@ -74,6 +76,8 @@ class DynTallocr:
         self.alignment = alignment
         self.max_chunk_size = min(max_chunk_size, ENDLESS)
         self.chunks: list[Chunk] = []
+        self.told_choice: Seq = NO_SEQ
+        """The event of the last choice, for what follows from it."""
         bus.standing.add(self)
 
     def reset(self) -> None:
@@ -173,7 +177,8 @@ class DynTallocr:
         if bus.on:
             reuse = 0 if rule == "best fit" else chunk.max_size - offset - size
             exact = block.size == size
-            bus.emit(BlockChosen(self.id, tensor, c, i, offset, block.size, rule, exact, reuse))
+            chosen = BlockChosen(self.id, tensor, c, i, offset, block.size, rule, exact, reuse)
+            self.told_choice = bus.emit(chosen)
         block.offset += size
         block.size -= size
         if block.size == 0:

@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 from vizggml.errors import VizggmlError
 from vizggml.events import (
     NO_SEQ,
+    NOTHING_TOLD,
     DecodeBegin,
     DecodeEnd,
     Event,
     LogitsReady,
     NodeEnd,
+    ReuseChecked,
     ReuseDecided,
+    Seq,
     TokenSampled,
     bus,
 )
@@ -111,6 +114,7 @@ class Context(Reservation):
         self.gf_res_prev_active: GraphResult | None = None
         self.n_decoded = 0
         self.n_reused = 0
+        self._told_logits = self._told_verdict = NOTHING_TOLD
         bus.standing.add(self)
         self.sched_reserve()
 
@@ -184,10 +188,11 @@ class Context(Reservation):
             self.n_reused += 1
         else:
             self.gf_res_prev_active = None
-            res.reset()
-            self.sched.reset()
-            self.build_graph(res, params)
-            self.sched.alloc_graph(res.gf)
+            with bus.because(bus.recall(self._told_verdict)):
+                res.reset()
+                self.sched.reset()
+                self.build_graph(res, params)
+                self.sched.alloc_graph(res.gf)
             self.gf_res_prev_active = res
         res.set_inputs(ubatch)
         with self._telling_writes(res, slot):
@@ -196,17 +201,40 @@ class Context(Reservation):
 
     def can_reuse(self, res: GraphResult, params: GraphParams) -> bool:
         """Whether the standing graph serves; the verdict is told."""
+        refused: list[Seq] = []
+        with self._telling_refusals(refused):
+            active, reused, why = self._verdict(res, params)
+        if bus.on:
+            cause = refused[0] if refused else None
+            self._told_verdict = bus.remember(bus.emit(ReuseDecided(active.gf.id, reused, why), cause=cause))
+        return reused
+
+    def _verdict(self, res: GraphResult, params: GraphParams) -> tuple[GraphResult, bool, str]:
+        """The result that was looked at, whether it serves, and why."""
         active = self.gf_res_prev_active
         if active is None or active.params is None:
-            active, reused, why = res, False, "no graph stands"
-        elif not checked(active.gf.id, "context", [("has outputs", active.params.n_outputs > 0, params.n_outputs > 0)]):
-            reused, why = False, "the standing graph is the other one"
-        else:
-            reused = res.can_reuse(params)
-            why = "all conditions hold" if reused else "a condition does not hold"
-        if bus.on:
-            bus.emit(ReuseDecided(active.gf.id, reused, why))
-        return reused
+            return res, False, "no graph stands"
+        if not checked(active.gf.id, "context", [("has outputs", active.params.n_outputs > 0, params.n_outputs > 0)]):
+            return active, False, "the standing graph is the other one"
+        reused = res.can_reuse(params)
+        return active, reused, "all conditions hold" if reused else "a condition does not hold"
+
+    @contextmanager
+    def _telling_refusals(self, refused: list[Seq]) -> Iterator[None]:
+        """Collects the conditions that do not hold."""
+        if not bus.on:
+            yield
+            return
+
+        def check(event: Event) -> None:
+            if isinstance(event, ReuseChecked) and not event.ok:
+                refused.append(event.seq)
+
+        unsubscribe = bus.subscribe(ReuseChecked, check)
+        try:
+            yield
+        finally:
+            unsubscribe()
 
     def graph_compute(self, res: GraphResult) -> None:
         """`llama_context::graph_compute`, src/llama-context.cpp."""
@@ -308,7 +336,8 @@ class Context(Reservation):
         for pos, row in zip(positions, self.logits, strict=True):
             top = np.argsort(-row, kind="stable")[:LOGITS_SHOWN]
             pieces = tuple(self.vocab.token_to_piece(int(i)) for i in top)
-            bus.emit(LogitsReady(pos, tuple(map(int, top)), pieces, tuple(map(float, row[top]))))
+            event = LogitsReady(pos, tuple(map(int, top)), pieces, tuple(map(float, row[top])))
+            self._told_logits = bus.remember(bus.emit(event))
 
     def memory_update(self) -> None:
         """Turn the keys of moved positions to match. `llama_context::memory_update`, src/llama-context.cpp."""
@@ -381,14 +410,17 @@ class Context(Reservation):
     def _generate(self, tokens: list[int], max_tokens: int, chain: SamplerChain, me: int) -> Iterator[Token]:
         self._check_still(me, 0)
         n_batch, stream = self.cparams.n_batch, self.vocab.stream()
+        sampled = NOTHING_TOLD
         for begin in range(0, len(tokens), n_batch):
             last = begin + n_batch >= len(tokens)
             self.decode(tokens[begin : begin + n_batch], None if last else [])
         for n in range(1, max_tokens + 1):
             pos = self.n_past
-            id, p = chain.sample(self.logits[-1])
+            with bus.because(bus.recall(self._told_logits)):
+                id, p = chain.sample(self.logits[-1])
             if bus.on:
-                bus.emit(TokenSampled(id, self.vocab.token_to_piece(id), p, pos))
+                event = TokenSampled(id, self.vocab.token_to_piece(id), p, pos)
+                sampled = bus.remember(bus.emit(event, cause=chain.told))
             if self.vocab.is_eog(id):
                 self.stopped = "end of text"
                 return
@@ -398,7 +430,8 @@ class Context(Reservation):
                 self.stopped = f"the context is full: {pos} tokens"
                 return
             if n < max_tokens:
-                self.decode([id])
+                with bus.because(bus.recall(sampled)):
+                    self.decode([id])
         self.stopped = "max_tokens"
 
 

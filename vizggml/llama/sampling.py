@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
-from vizggml.events import SamplerApplied, bus
+from vizggml.events import NO_SEQ, SamplerApplied, Seq, bus
 
 DEFAULT_SEED = 0xFFFFFFFF
 """`LLAMA_DEFAULT_SEED`, include/llama.h: a seed that asks for a new one each time."""
@@ -168,6 +168,8 @@ class SamplerChain:
     def __init__(self, filters: list[Sampler], selector: Greedy | Dist) -> None:
         self.filters = filters
         self.selector = selector
+        self.told: Seq = NO_SEQ
+        """The event that tells of the last draw."""
 
     def sample(self, logits: NDArray[np.float32]) -> tuple[int, float]:
         """The token, and its probability among those left. `llama_sampler_sample`, src/llama-sampler.cpp."""
@@ -175,14 +177,16 @@ class SamplerChain:
         if not np.isfinite(highest):
             raise VizggmlError(f"logits: the highest of {len(logits)} is {highest}, no token can be drawn from them")
         c = Candidates(np.arange(len(logits), dtype=np.int32), logits)
+        because = bus.cause
         for sampler in self.filters:
             before = len(c.ids)
             sampler.apply(c)
             if bus.on:
-                bus.emit(SamplerApplied(sampler.name, sampler.param, before, len(c.ids)))
+                because = bus.emit(SamplerApplied(sampler.name, sampler.param, before, len(c.ids)), cause=because)
         index, p = self.selector.select(c)
         if bus.on:
-            bus.emit(SamplerApplied(self.selector.name, self.selector.param, len(c.ids), 1))
+            event = SamplerApplied(self.selector.name, self.selector.param, len(c.ids), 1)
+            self.told = bus.emit(event, cause=because)
         return int(c.ids[index]), p
 
 

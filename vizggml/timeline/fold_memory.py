@@ -98,7 +98,7 @@ class MemoryFold:
         self.block = Track("block", {"allocator": "i", "chunk": "i", "offset": "d", "size": "d", "owner": "i"})
         self.chunk = Track("chunk", {"allocator": "i", "chunk": "i", "size": "d"})
         columns = {"plan": "i", "tensor": "i", "chunk": "i", "offset": "d", "size": "d", "first": "i", "last": "i"}
-        self.life = Track("life", {**columns, "reuses": "i", "freed_by": "i"})
+        self.life = Track("life", {**columns, "reuses": "i", "freed_by": "i", "allocator": "i"})
         self.live = LiveSets()
         why = {"why": "i", "tensor": "i", "had": "d", "needed": "d", "size": "d", "anew": "i"}
         self.reserve = Track("reserve", {"galloc": "i", "graph": "i", **why})
@@ -324,6 +324,7 @@ class MemoryFold:
             life.last,
             life.reuses,
             life.freed_by,
+            plan.allocators.get(life.chunk // MAX_CHUNKS, plan.allocator),
         )
 
     def _end_life(self, life: Life | None, last: int, freed_by: int) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
+from vizggml.timeline.plan import MAX_CHUNKS
 from vizggml.views.tables import Tracks
 
 PADDING = 256
@@ -145,7 +147,7 @@ def read_plan(tracks: Tracks, plan: int) -> Plan:
     rows = np.flatnonzero(columns["t.life.plan"] == plan)
     fields = ("tensor", "chunk", "offset", "size", "first", "last", "reuses")
     read = list(zip(*(columns[f"t.life.{f}"][rows].astype(np.int64).tolist() for f in fields), strict=True))
-    ends = _chunk_sizes(tracks, int(columns["t.life.a"][rows].max()))
+    ends = _chunk_sizes(tracks, int(columns["t.life.a"][rows].max()), _allocators(tracks, rows))
     for _, chunk, offset, size, *_ in read:
         ends[chunk] = max(ends.get(chunk, 0), offset + size)
     base, at = {}, 0
@@ -171,11 +173,19 @@ def _live_sets(tracks: Tracks, plan: int) -> tuple[int, ...]:
     return tuple(columns["t.live.bytes"][rows[order]].astype(np.int64).tolist())
 
 
-def _chunk_sizes(tracks: Tracks, step: int) -> dict[int, int]:
-    """How large each chunk is at `step`."""
+def _allocators(tracks: Tracks, rows: NDArray[np.intp]) -> dict[int, int]:
+    """The allocator of each buffer of a plan, by the buffer's number, as its lifetimes tell."""
+    columns = tracks.columns
+    buffers = columns["t.life.chunk"][rows].astype(np.int64) // MAX_CHUNKS
+    return dict(zip(buffers.tolist(), columns["t.life.allocator"][rows].tolist(), strict=True))
+
+
+def _chunk_sizes(tracks: Tracks, step: int, allocators: dict[int, int]) -> dict[int, int]:
+    """How large the chunks of a plan are at `step`, by their number in the plan."""
     columns = tracks.columns
     sizes: dict[int, int] = {}
     for row in tracks.open_at("chunk", step).tolist():
-        chunk = int(columns["t.chunk.chunk"][row])
-        sizes[chunk] = max(sizes.get(chunk, 0), int(columns["t.chunk.size"][row]))
-    return {chunk: size for chunk, size in sizes.items() if size}
+        for buffer, allocator in allocators.items():
+            if columns["t.chunk.allocator"][row] == allocator and columns["t.chunk.size"][row]:
+                sizes[buffer * MAX_CHUNKS + int(columns["t.chunk.chunk"][row])] = int(columns["t.chunk.size"][row])
+    return sizes

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:17e184188dd80c4c0f99e307a3140a061102b23bb330cb6d117fb1835579ca4e
+// vizggml player, bundled; sources sha256:3f4f01914556001b2b859246337635a38047a8966f199f83262020993dc7151c
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -176,7 +176,7 @@ var VirtualList = class {
    * @param {{label: string, rowHeight: number, makeRow: () => HTMLElement, fillRow: (row: HTMLElement, index: number) => void,
    *   choose?: (index: number) => void, className?: string}} options
    */
-  constructor({ label: label2, rowHeight, makeRow, fillRow, choose, className = "" }) {
+  constructor({ label: label2, rowHeight, makeRow, fillRow, choose: choose2, className = "" }) {
     this.rowHeight = rowHeight;
     this.makeRow = makeRow;
     this.fillRow = fillRow;
@@ -193,7 +193,7 @@ var VirtualList = class {
     this.holder = el("div", "vg-list-rows", {}, [this.window]);
     this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label2, tabindex: "0" }, [this.holder]);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
-    if (choose) this.holder.addEventListener("click", (event) => this.onClick(event, choose));
+    if (choose2) this.holder.addEventListener("click", (event) => this.onClick(event, choose2));
     this.observer = new ResizeObserver((entries) => this.setHeight(entries[entries.length - 1].contentRect.height));
     this.observer.observe(this.element);
   }
@@ -206,13 +206,13 @@ var VirtualList = class {
     this.render(true);
   }
   /** @param {MouseEvent} event @param {(index: number) => void} choose */
-  onClick(event, choose) {
+  onClick(event, choose2) {
     const row = (
       /** @type {HTMLElement} */
       event.target.closest(".vg-row")
     );
     const slot = this.pool.find((s) => s.element === row);
-    if (slot && slot.index >= 0) choose(slot.index);
+    if (slot && slot.index >= 0) choose2(slot.index);
   }
   onScroll() {
     const top = this.element.scrollTop;
@@ -468,18 +468,29 @@ function formatField(tracks, type, value) {
       return String(value);
   }
 }
+var FIELD = /\{(cause\.)?(\w+)(?::(\w+))?\}/g;
 function sentence(tracks, i) {
   const kind = tracks.kindOf(i);
+  const cause = tracks.cause[i];
   let template = kind.sentence;
   while (template && typeof template === "object") {
-    const by = tracks.field(i, template.by);
-    const key = formatKey(by);
-    template = Object.hasOwn(template.cases, key) ? template.cases[key] : template.else;
+    template = choose(template, template.by === "cause" ? cause < 0 ? "" : tracks.kindOf(cause).name : tracks.field(i, template.by));
   }
-  return String(template || kind.name).replace(/\{(\w+)\}/g, (whole2, field) => {
-    const type = kind.types[field];
-    return type === void 0 ? whole2 : formatField(tracks, type, tracks.field(i, field));
+  return String(template || kind.name).replace(FIELD, (whole2, ofCause, field, as) => {
+    const at = ofCause ? cause : i;
+    const type = at < 0 ? void 0 : tracks.kindOf(at).types[field];
+    if (type === void 0) return whole2;
+    const value = tracks.field(at, field);
+    return as === "size" ? formatSizes(value) : formatField(tracks, type, value);
   });
+}
+function choose({ cases, else: otherwise }, value) {
+  const key = formatKey(value);
+  if (Object.hasOwn(cases, key)) return cases[key];
+  return typeof value === "number" && value < 0 && Object.hasOwn(cases, "<0") ? cases["<0"] : otherwise;
+}
+function formatSizes(value) {
+  return typeof value === "number" ? formatBytes(Math.abs(value)) : Array.from(value, formatSizes).join(", ");
 }
 function formatKey(value) {
   return typeof value === "boolean" ? value ? "true" : "false" : String(value);

@@ -122,19 +122,36 @@ export function formatField(tracks, type, value) {
   }
 }
 
+const FIELD = /\{(cause\.)?(\w+)(?::(\w+))?\}/g;
+
 /** The sentence of event `i`. @param {Tracks} tracks @param {number} i */
 export function sentence(tracks, i) {
   const kind = tracks.kindOf(i);
+  const cause = tracks.cause[i];
   let template = kind.sentence;
   while (template && typeof template === "object") {
-    const by = tracks.field(i, template.by);
-    const key = formatKey(by);
-    template = Object.hasOwn(template.cases, key) ? template.cases[key] : template.else;
+    template = choose(template, template.by === "cause" ? (cause < 0 ? "" : tracks.kindOf(cause).name) : tracks.field(i, template.by));
   }
-  return String(template || kind.name).replace(/\{(\w+)\}/g, (whole, field) => {
-    const type = kind.types[field];
-    return type === undefined ? whole : formatField(tracks, type, tracks.field(i, field));
+  return String(template || kind.name).replace(FIELD, (whole, ofCause, field, as) => {
+    const at = ofCause ? cause : i;
+    const type = at < 0 ? undefined : tracks.kindOf(at).types[field];
+    if (type === undefined) return whole;
+    const value = tracks.field(at, field);
+    return as === "size" ? formatSizes(value) : formatField(tracks, type, value);
   });
+}
+
+/** The case of a value; that of all numbers below 0, where it is one and has none of its own.
+ * @param {{cases: Record<string, any>, else: any}} template @param {any} value */
+function choose({ cases, else: otherwise }, value) {
+  const key = formatKey(value);
+  if (Object.hasOwn(cases, key)) return cases[key];
+  return typeof value === "number" && value < 0 && Object.hasOwn(cases, "<0") ? cases["<0"] : otherwise;
+}
+
+/** Numbers as sizes, without their signs. @param {any} value @returns {string} */
+function formatSizes(value) {
+  return typeof value === "number" ? formatBytes(Math.abs(value)) : Array.from(value, formatSizes).join(", ");
 }
 
 /** @param {any} value */
