@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.oracle import LIB, Real
 from tests.timeline.made import at, rows, trace_of
 from vizggml.events import (
     AlreadyVisited,
@@ -44,6 +45,8 @@ from vizggml.events import (
     VisitEnter,
 )
 from vizggml.events.bus import BufferId
+from vizggml.ggml.cgraph import Graph
+from vizggml.ggml.context import Context
 from vizggml.timeline.fold_graph import (
     APPENDED,
     ASSIGNED,
@@ -56,6 +59,7 @@ from vizggml.timeline.fold_graph import (
     USE_COUNT,
     VISITED,
 )
+from vizggml.timeline.record import record
 from vizggml.timeline.tracks import Tracks
 
 G, C, GALLOC = GraphId(0), ContextId(0), GallocId(0)
@@ -218,12 +222,59 @@ def test_the_arena_fills_and_empties() -> None:
         ContextFreed(C, 96, 1),
     )
     assert rows(tracks, "arena") == [
-        (0, 1, 0, 0, 0),
-        (1, 2, 0, 368, 1),
-        (2, 3, 0, 736, 2),
-        (3, 4, 0, 0, 0),
-        (4, 5, 0, 96, 1),
+        (0, 1, 0, 0, 0, 4096, 1),
+        (1, 2, 0, 368, 1, 4096, 1),
+        (2, 3, 0, 736, 2, 4096, 1),
+        (3, 4, 0, 0, 0, 4096, 1),
+        (4, 5, 0, 96, 1, 4096, 1),
     ]
+    objects = [(a, b, *rest) for a, b, _, _, *rest in rows(tracks, "object")]
+    assert objects == [(1, 3, 32, 336, 0, -1, -1), (2, 3, 400, 336, 0, -1, -1), (4, 5, 32, 64, 4, -1, -1)]
+
+
+@pytest.mark.parametrize("no_alloc", [True, False])
+def test_the_objects_of_an_arena_lie_where_ggmls_do(no_alloc: bool) -> None:
+    """Two tensors, a graph of 10 nodes, a tensor: recorded as they come, and found standing by a recording after."""
+    real = Real(1 << 16, no_alloc)
+    base = LIB.ggml_get_mem_buffer(real.ctx)
+    addresses = [real.new_tensor("F32", (3, 2), "W"), real.new_tensor("F32", (3,), "x")]
+    real.graph(10)
+    addresses.append(real.new_tensor("F32", (5,), "y"))
+    used = real.used_mem()
+    real.free()
+    with record() as trace:
+        ctx = Context(1 << 16, no_alloc)
+        ctx.new_tensor("F32", (3, 2), "W")
+        ctx.new_tensor("F32", (3,), "x")
+        g = Graph(ctx, 10)
+        ctx.new_tensor("F32", (5,), "y")
+    with record() as late:
+        ctx.new_tensor("F32", (1,), "z")
+    for tracks, n_objects in ((trace.tracks(), 4), (late.tracks(), 5)):
+        (arena,) = [r for r in range(len(tracks["t.arena.a"])) if is_open(tracks, r) and named(tracks, r, "y")]
+        context = tracks["t.arena.context"][arena]
+        found = tracks.at("object", tracks.n_events - 1)
+        mine = found["context"] == context
+        offsets, tensors = found["offset"][mine].tolist(), found["tensor"][mine].tolist()
+        names = [tracks.string(int(tracks["tensor.name"][t])) if t >= 0 else "" for t in tensors]
+        assert len(offsets) == n_objects
+        assert [o for o, t in zip(offsets, tensors, strict=True) if t >= 0][:3] == [a - base for a in addresses]
+        assert names[:4] == ["W", "x", "", "y"]
+        assert [graph >= 0 for graph in found["graph"][mine].tolist()[:4]] == [False, False, True, False]
+        assert offsets[3] + found["size"][mine][3] == used
+        assert tracks["t.arena.mem_size"][arena] == 1 << 16
+    assert g.size == 10
+
+
+def is_open(tracks: Tracks, arena_row: int) -> bool:
+    return int(tracks["t.arena.b"][arena_row]) == tracks.n_events
+
+
+def named(tracks: Tracks, arena_row: int, name: str) -> bool:
+    """Whether the context of that row holds a tensor of that name."""
+    objects = tracks.track("object")
+    tensors = objects["tensor"][objects["context"] == tracks["t.arena.context"][arena_row]]
+    return any(tracks.string(int(tracks["tensor.name"][t])) == name for t in tensors.tolist() if t >= 0)
 
 
 def test_splits_stand_until_the_graph_is_split_again_or_gone() -> None:

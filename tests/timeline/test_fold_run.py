@@ -1,4 +1,4 @@
-"""Scratch, threads, evaluations, tokens, cells and reuse checks, from events written by hand."""
+"""Scratch, threads, evaluations, tokens and reuse checks, from events written by hand."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import pytest
 from tests.timeline.made import at, rows, trace_of
 from vizggml.events import (
     BarrierWait,
-    CacheId,
-    CellFreed,
-    CellSet,
     ComputeBegin,
     ComputeEnd,
     DecodeBegin,
     Event,
     GraphFreed,
     GraphId,
-    KvWritten,
     NodeBegin,
     NodeEnd,
     NodePlanned,
@@ -29,11 +25,10 @@ from vizggml.events import (
     Tokenized,
     TokenSampled,
     UbatchSplit,
-    WindowEvicted,
 )
 from vizggml.timeline.tracks import Tracks
 
-G, CACHE = GraphId(0), CacheId(0)
+G = GraphId(0)
 A, B = TensorId(0), TensorId(1)
 
 
@@ -145,33 +140,6 @@ def test_a_new_prompt_replaces_the_old_text() -> None:
     assert [(token, pos) for token, _, pos, *_ in at(tracks, "token", 19)] == [(5, 0), (6, 1), (5, 2), (7, 3), (8, 4)]
     assert [(token, pos) for token, _, pos, *_ in at(tracks, "token", 21)] == [(6, 0)]
     assert [(token, pos) for token, _, pos, *_ in at(tracks, "token", 22)] == [(6, 0), (5, 1)]
-
-
-def test_cells() -> None:
-    tracks = fold(
-        CellSet(CACHE, 0, 0, 0),
-        CellSet(CACHE, 1, 1, 0),
-        CellSet(CACHE, 1, 1, 3),
-        CellSet(CACHE, 0, 7, 0),
-        CellFreed(CACHE, 1, 1, 0),
-        WindowEvicted(CACHE, 0, 7, 0),
-    )
-    assert rows(tracks, "cell") == [(0, 3, 0, 0, 0, 0), (1, 4, 0, 1, 1, 0), (2, 6, 0, 1, 1, 3), (3, 5, 0, 0, 7, 0)]
-
-
-def test_writes_into_the_cache() -> None:
-    tracks = fold(
-        KvWritten(CACHE, A, "K", 2, 0, 32, 3, 12288, "F16"),
-        KvWritten(CACHE, B, "V", 2, 0, 32, 3, 12288, "F16"),
-        KvWritten(CACHE, A, "K", 2, 32, 1, 3, 384, "F16"),
-        KvWritten(CACHE, A, "K", 2, 32, 2, 3, 768, "F16"),
-    )
-    assert rows(tracks, "kv") == [
-        (0, 4, 0, 2, 0, 0, 32, 12288),
-        (1, 4, 0, 2, 1, 0, 32, 12288),
-        (2, 3, 0, 2, 0, 32, 1, 384),
-        (3, 4, 0, 2, 0, 32, 2, 768),
-    ]
 
 
 @pytest.mark.parametrize("events", [[ReuseDecided(G, True, "x")], [ComputeEnd(G, 1)], [NodeEnd(G, A, 0, 5)]])

@@ -111,7 +111,7 @@ def test_cells_and_writes(whole: Trace, model: Model) -> None:
     tracks = whole.tracks()
     n_read = len(model.vocab.tokenize(PROMPT)) + 2
     last = tracks.n_events - 1
-    assert [(cell, pos) for _, cell, pos, _ in at(tracks, "cell", last)] == [(k, k) for k in range(n_read)]
+    assert [(cell, pos) for _, cell, pos, *_ in at(tracks, "cell", last)] == [(k, k) for k in range(n_read)]
     written = at(tracks, "kv", last)
     n_layer = model.hparams.n_layer
     assert sum(n for *_, n, _ in written) == 2 * n_layer * n_read

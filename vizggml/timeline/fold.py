@@ -16,6 +16,7 @@ import numpy as np
 
 from vizggml.events import KINDS, Event
 from vizggml.timeline.columns import DTYPES, Column
+from vizggml.timeline.fold_cache import CacheFold
 from vizggml.timeline.fold_graph import GraphFold, Handler
 from vizggml.timeline.fold_memory import ENDLESS_FROM, MemoryFold
 from vizggml.timeline.fold_run import RunFold
@@ -37,11 +38,12 @@ class Fold:
         self.graph = GraphFold(trace.string)
         self.memory = MemoryFold(trace.string, self.graph)
         self.run = RunFold(trace.string)
+        self.cache = CacheFold(trace.string)
         self._rows_folded = [0] * len(KINDS)
 
     @property
     def _tracks(self) -> tuple[Track, ...]:
-        return (*self.graph.tracks, *self.memory.tracks, *self.run.tracks)
+        return (*self.graph.tracks, *self.memory.tracks, *self.run.tracks, *self.cache.tracks)
 
     def tracks(self) -> Tracks:
         """The tracks of all events there are by now."""
@@ -53,6 +55,7 @@ class Fold:
         columns = event_columns(self.trace, n)
         columns |= self.graph.tensors.columns(self.trace.strings, self.memory.external)
         columns |= self.graph.graphs.columns()
+        columns |= self.cache.columns(self.graph.tensors, self.trace.strings)
         strides: dict[str, dict[str, int]] = {}
         for track in self._tracks:
             finished, stride = track.finished(n)
@@ -84,7 +87,7 @@ class Fold:
         nodes = self.trace.column("ev.node", start)[: n - start]
         counts = np.bincount(kinds, minlength=len(KINDS)).tolist()
         self._make_room([kind for kind, count in zip(KINDS, counts, strict=True) if count], nodes)
-        every_handlers = [folder.handlers() for folder in (self.graph, self.memory, self.run)]
+        every_handlers = [folder.handlers() for folder in (self.graph, self.memory, self.run, self.cache)]
         rows = {
             name: self.trace.rows(name, first)
             for name, first, count in zip(KIND_NAMES, self._rows_folded, counts, strict=True)

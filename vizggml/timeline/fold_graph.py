@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -136,13 +137,18 @@ class GraphFold:
         self.in_arena: set[int] = set()
         self.node = Track("node", {"tensor": "i", "status": "i"})
         self.count = Track("count", {"tensor": "i", "which": "i", "value": "i"})
-        self.arena = Track("arena", {"context": "i", "used": "d", "n_objects": "i"})
+        self.arena = Track("arena", {"context": "i", "used": "d", "n_objects": "i", "mem_size": "d", "no_alloc": "i"})
+        place = {"offset": "d", "size": "d", "padding": "d"}
+        self.object = Track("object", {"context": "i", "kind": "i", **place, "tensor": "i", "graph": "i"})
         self.split = Track("split", {"graph": "i", "split": "i", "backend": "i", "first_node": "i", "n_inputs": "i"})
         self.copy = Track(
             "copy", {"graph": "i", "split": "i", "tensor": "i", "copy": "i", "backend": "i", "nbytes": "d"}
         )
-        self.tracks = (self.node, self.count, self.arena, self.split, self.copy)
+        self.tracks = (self.node, self.count, self.arena, self.object, self.split, self.copy)
         self._contents: dict[int, list[int]] = {}
+        self._n_objects: dict[int, int] = {}
+        self._unnamed: dict[int, deque[int]] = {}
+        """Objects whose content is not yet told: a tensor's follows at once, in a snapshot the graphs' later."""
         self._n_splits: dict[int, int] = {}
         self._copies: dict[int, list[tuple[int, int, int]]] = {}
         self._placed_before: list[int] | None = None
@@ -197,14 +203,21 @@ class GraphFold:
     def context_created(self, i: int, node: int, context: int, mem_size: int, no_alloc: int) -> None:
         if not no_alloc:
             self.in_arena.add(context)
-        self.arena.set(i, context, context, 0, 0)
+        self.arena.set(i, context, context, 0, 0, mem_size, no_alloc)
 
     def object_appended(self, i: int, node: int, context: int, kind: int, offset: int, size: int, padding: int) -> None:
-        n_objects = self.arena.value(context, "n_objects", 0)
-        self.arena.set(i, context, context, offset + size, n_objects + 1)
+        self._set_arena(i, context, offset + size, self.arena.value(context, "n_objects", 0) + 1)
+        number = self._n_objects.get(context, 0)
+        self._n_objects[context] = number + 1
+        row = self.object.set(i, (context, number), context, kind, offset, size, padding, -1, -1)
+        self._unnamed.setdefault(context, deque()).append(row)
+
+    def _set_arena(self, i: int, context: int, used: float, n_objects: float) -> None:
+        fixed = (self.arena.value(context, name) for name in ("mem_size", "no_alloc"))
+        self.arena.set(i, context, context, used, n_objects, *fixed)
 
     def context_reset(self, i: int, node: int, context: int, used_mem: int, n_objects: int) -> None:
-        self.arena.set(i, context, context, 0, 0)
+        self._set_arena(i, context, 0, 0)
         self._forget(i, context)
 
     def context_freed(self, i: int, node: int, context: int, used_mem: int, n_objects: int) -> None:
@@ -212,6 +225,8 @@ class GraphFold:
         self._forget(i, context)
 
     def _forget(self, i: int, context: int) -> None:
+        self.object.clear_all(i, [(context, number) for number in range(self._n_objects.pop(context, 0))])
+        self._unnamed.pop(context, None)
         for tensor in self._contents.pop(context, ()):
             self.node.clear(i, tensor)
             for which in (USE_COUNT, N_CHILDREN, N_VIEWS):
@@ -224,6 +239,8 @@ class GraphFold:
         table.created[tensor], table.context[tensor], table.type[tensor] = i, context, type
         table.ne[tensor], table.nb[tensor], table.nbytes[tensor] = ne, nb, nbytes
         self._contents.setdefault(context, []).append(tensor)
+        if waiting := self._unnamed.get(context):
+            self.object.amend(waiting.pop(), "tensor", tensor)
 
     def view_created(self, i: int, node: int, tensor: int, src: int, offs: int, asked: int, asked_offs: int) -> None:
         self.tensors.view_src[tensor], self.tensors.view_offs[tensor] = src, offs
@@ -255,6 +272,8 @@ class GraphFold:
 
     def graph_created(self, i: int, node: int, graph: int, context: int, size: int, hash_size: int) -> None:
         self.graphs.created[graph] = i
+        if hash_size and (waiting := self._unnamed.get(context)):
+            self.object.amend(waiting.popleft(), "graph", graph)
 
     def graph_freed(self, i: int, node: int, graph: int) -> None:
         self._close_splits(i, graph)

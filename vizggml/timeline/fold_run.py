@@ -1,4 +1,4 @@
-"""The fold of what runs: scratch, threads, evaluations, tokens, the cache's cells and the checks of graph reuse."""
+"""The fold of what runs: scratch, threads, evaluations, tokens and the checks of graph reuse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from vizggml.timeline.fold_graph import Handler, small
 from vizggml.timeline.track import Track
 
-K, V = 0, 1
 NONE = -1
 
 
@@ -38,10 +37,7 @@ class RunFold:
         self.token = Track("token", token)
         evaluation = {"index": "i", "graph": "i", "n_tokens": "i", "pos": "i", "reused": "i", "ns": "d"}
         self.eval = Track("eval", evaluation)
-        self.cell = Track("cell", {"cache": "i", "cell": "i", "pos": "i", "seq": "i"})
-        written = {"cache": "i", "layer": "i", "which": "i", "cell": "i", "n_cells": "i", "nbytes": "d"}
-        self.kv = Track("kv", written)
-        self.tracks = (self.scratch, self.thread, self.reuse, self.token, self.eval, self.cell, self.kv)
+        self.tracks = (self.scratch, self.thread, self.reuse, self.token, self.eval)
         self.n_evals = 0
         self._eval_row = NONE
         self._computed = True
@@ -66,10 +62,6 @@ class RunFold:
             "NodeBegin": self.node_begin,
             "NodeEnd": self.node_end,
             "BarrierWait": self.barrier_wait,
-            "CellSet": self.cell_set,
-            "CellFreed": self.cell_freed,
-            "WindowEvicted": self.cell_freed,
-            "KvWritten": self.kv_written,
             "ReuseChecked": self.reuse_checked,
             "ReuseDecided": self.reuse_decided,
             "Tokenized": self.tokenized,
@@ -198,29 +190,3 @@ class RunFold:
         if pos in self.token.open:
             self._forget_tokens(i, pos)
         self.token.set(i, pos, small(token), piece, small(pos), 1, p, self.n_evals - 1)
-
-    # the cache
-
-    def cell_set(self, i: int, node: int, cache: int, cell: int, pos: int, seq: int) -> None:
-        self.cell.set(i, (cache, cell, seq), cache, small(cell), small(pos), small(seq))
-
-    def cell_freed(self, i: int, node: int, cache: int, cell: int, pos: int, seq: int) -> None:
-        self.cell.clear(i, (cache, cell, seq))
-
-    def kv_written(
-        self,
-        i: int,
-        node: int,
-        cache: int,
-        tensor: int,
-        which: int,
-        layer: int,
-        cell: int,
-        n_cells: int,
-        n_head_kv: int,
-        nbytes: int,
-        type: int,
-    ) -> None:
-        side = V if self.text(which) == "V" else K
-        key = (cache, layer, side, cell)
-        self.kv.set(i, key, cache, small(layer), side, small(cell), small(n_cells), nbytes)
