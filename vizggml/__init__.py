@@ -20,15 +20,17 @@ from vizggml.errors import VizggmlError
 if TYPE_CHECKING:
     from vizggml import ggml
     from vizggml.llama.model import load_model
+    from vizggml.timeline.diff import diff
     from vizggml.timeline.record import record
     from vizggml.timeline.trace import load_trace
     from vizggml.widgets.live import live
     from vizggml.widgets.view import view
 
 __version__ = "0.1.0"
-__all__ = ["VizggmlError", "ggml", "live", "load_model", "load_trace", "record", "view"]
+__all__ = ["VizggmlError", "diff", "ggml", "live", "load_model", "load_trace", "record", "view"]
 
 _HOMES = {
+    "diff": ("vizggml.timeline.diff", "diff"),
     "ggml": ("vizggml.ggml", None),
     "live": ("vizggml.widgets.live", "live"),
     "load_model": ("vizggml.llama.model", "load_model"),

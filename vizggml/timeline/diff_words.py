@@ -1,0 +1,290 @@
+"""A comparison in words: what was set differently, what that did, as sentences, tables and plain values."""
+
+from __future__ import annotations
+
+import html as markup
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from vizggml.timeline.diff_plan import KINDS, Group, grouped
+from vizggml.timeline.sentences import show_bytes
+from vizggml.timeline.tracks import Tracks
+
+if TYPE_CHECKING:
+    from vizggml.timeline.diff import Diff, PairDiff
+
+PARAMS = {
+    "flash_attn": "flash attention",
+    "n_ctx": "context",
+    "n_batch": "batch",
+    "n_ubatch": "ubatch",
+    "n_seq_max": "sequences",
+    "n_threads": "threads",
+    "type_k": "type of K",
+    "type_v": "type of V",
+    "kv_unified": "unified cache",
+    "n_gpu_layers": "layers on the device",
+    "device_memory": "memory of the device",
+    "textbook": "textbook products",
+    "fast": "compiled kernels",
+}
+FOLLOWING = {"n_ctx_seq": "n_ctx", "n_outputs_max": "n_batch", "n_ctx_orig_yarn": "n_ctx"}
+"""Parameters that are worked out from another: where that one differs, these say nothing more."""
+SHOWN = 12
+LONGEST_NAMES = 4
+
+
+def differing_params(a: Tracks, b: Tracks, ops: Sequence[set[str]]) -> list[tuple[str, str, str]]:
+    """What was set differently, as (name, in A, in B). Flash attention shows in the ops too."""
+    found = []
+    models = [str(t.meta.get("model") or "") for t in (a, b)]
+    if all(models) and models[0] != models[1]:
+        found.append(("model", models[0], models[1]))
+    said_a, said_b = (_params(t) for t in (a, b))
+    names = [n for n in (*PARAMS, *sorted({*said_a, *said_b} - PARAMS.keys())) if n in said_a and n in said_b]
+    differ = {n for n in names if said_a[n] != said_b[n]}
+    found += [
+        (PARAMS.get(n, n), _value(said_a[n]), _value(said_b[n]))
+        for n in names
+        if n in differ and FOLLOWING.get(n) not in differ
+    ]
+    if "flash_attn" not in said_a or "flash_attn" not in said_b:
+        fused = ["FLASH_ATTN_EXT" in side for side in ops]
+        if fused[0] != fused[1] and all(len(side) > 1 for side in ops):
+            found.insert(0, ("flash attention", _value(fused[0]), _value(fused[1])))
+    return found
+
+
+def _params(tracks: Tracks) -> dict[str, Any]:
+    said = tracks.meta.get("params")
+    return said if isinstance(said, dict) else {}
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "on", False: "off", None: "if installed"}[value]
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def summary(found: Diff) -> list[str]:
+    """The sentences, the most telling first."""
+    if not found:
+        return ["The two traces are alike: same graphs, same plan of memory, same text."]
+    said = [_headline(found)]
+    main = found.main
+    if main is not None:
+        said += [line for line in (_ops(main), _memory(main), _fate(main)) if line]
+    said += [line for line in (_cache(found), _alone(found), _text(found)) if line]
+    return said
+
+
+def _headline(found: Diff) -> str:
+    set_to = ", ".join(f"{name} {a} -> {b}" for name, a, b in found.params)
+    main = found.main
+    did = []
+    if main is not None:
+        a, b = main.figures_a, main.figures_b
+        if a.nodes != b.nodes:
+            n = abs(b.nodes - a.nodes)
+            did.append(f"{n:,} node{'s' if n != 1 else ''} {'fewer' if b.nodes < a.nodes else 'more'}")
+        if a.peak != b.peak and min(a.peak, b.peak) >= 0:
+            did.append(f"peak {bytes_pair(a.peak, b.peak)}")
+    if found.whole_a.kv != found.whole_b.kv:
+        did.append(f"KV cache {bytes_pair(found.whole_a.kv, found.whole_b.kv)}")
+    effect = ", ".join(did) or ("the same nodes and the same peak" if main is not None else "no graph to compare")
+    return f"{set_to}: {effect}" if set_to else effect[0].upper() + effect[1:]
+
+
+def _ops(pair: PairDiff) -> str:
+    gone, new = (_counted(pair, kind) for kind in ("removed", "added"))
+    parts = [f"{word}: {ops}" for word, ops in (("gone", gone), ("new", new)) if ops]
+    return f"In the graph {pair.role}: {'; '.join(parts)}." if parts else ""
+
+
+def _counted(pair: PairDiff, kind: str) -> str:
+    ops = Counter(change.op or "leaf" for change in pair.changes if kind in change.kinds)
+    return ", ".join(f"{n:,} {'leafs' if op in ('leaf', 'NONE') and n > 1 else op}" for op, n in ops.most_common())
+
+
+def _memory(pair: PairDiff) -> str:
+    a, b = pair.figures_a, pair.figures_b
+    if min(a.bound, b.bound) < 0:
+        return ""
+    parts = []
+    if a.bound != b.bound:
+        parts.append(f"lower bound {bytes_pair(a.bound, b.bound)}")
+    if a.no_reuse != b.no_reuse:
+        parts.append(f"without sharing places {bytes_pair(a.no_reuse, b.no_reuse)}")
+    if a.scratch != b.scratch and min(a.scratch, b.scratch) >= 0:
+        parts.append(f"scratch {bytes_pair(a.scratch, b.scratch)}")
+    if a.splits != b.splits:
+        parts.append(f"splits {a.splits} -> {b.splits}")
+    return f"Its plan: {', '.join(parts)}." if parts else ""
+
+
+def _fate(pair: PairDiff) -> str:
+    kinds = [k for k in KINDS if k not in ("added", "removed")]
+    parts = [f"{pair.count(kind):,} {_words(kind)}" for kind in kinds if pair.count(kind)]
+    return f"Of the tensors that both have: {', '.join(parts)}." if parts else ""
+
+
+def _words(kind: str) -> str:
+    return {"longer": "live longer", "shorter": "live shorter"}.get(kind, kind)
+
+
+def _cache(found: Diff) -> str:
+    a, b = found.whole_a.compute, found.whole_b.compute
+    return f"Compute buffers: {bytes_pair(a, b)}." if a != b and min(a, b) > 0 else ""
+
+
+def _alone(found: Diff) -> str:
+    sides = zip(found.labels, (found.only_a, found.only_b), strict=True)
+    parts = []
+    for label, roles in sides:
+        counted = Counter(roles)
+        named = ", ".join(f"{n} x {role}" if n > 1 else role for role, n in counted.most_common(LONGEST_NAMES))
+        if roles:
+            more = ", ..." if len(counted) > LONGEST_NAMES else ""
+            parts.append(f"only in {label}: {len(roles)} graph{'s' if len(roles) > 1 else ''} ({named}{more})")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _text(found: Diff) -> str:
+    a, b = found.whole_a.pieces, found.whole_b.pieces
+    if not a or not b:
+        return ""
+    for k, (piece_a, piece_b) in enumerate(zip(a, b, strict=False)):
+        if piece_a != piece_b:
+            return (
+                f"The text parts at token {k + 1}: {piece_a!r} in {found.labels[0]}, {piece_b!r} in {found.labels[1]}."
+            )
+    if len(a) == len(b):
+        return "The text is the same."
+    return f"The text is the same for {min(len(a), len(b)):,} tokens; then one ends ({len(a):,} and {len(b):,})."
+
+
+def bytes_pair(a: int, b: int) -> str:
+    """`166.4 -> 98.3 MiB`: the unit once where it is the same."""
+    shown_a, shown_b = show_bytes(a), show_bytes(b)
+    if shown_a.split()[-1] == shown_b.split()[-1]:
+        shown_a = shown_a.rsplit(" ", 1)[0]
+    return f"{shown_a} -> {shown_b}"
+
+
+FIGURES = (
+    ("nodes", "nodes", False),
+    ("leafs", "leafs", False),
+    ("peak", "peak", True),
+    ("buffer", "compute buffer", True),
+    ("bound", "lower bound", True),
+    ("no_reuse", "without reuse", True),
+    ("scratch", "scratch", True),
+    ("splits", "splits", False),
+)
+
+
+def figure_rows(found: Diff, pair: PairDiff | None) -> list[tuple[str, str, str, str]]:
+    """(figure, in A, in B, difference) of a pair of graphs, and of the traces as wholes, in words."""
+    rows = []
+    if pair is not None:
+        for name, title, is_bytes in FIGURES:
+            a, b = getattr(pair.figures_a, name), getattr(pair.figures_b, name)
+            if a >= 0 or b >= 0:
+                rows.append((title, *_shown(a, b, is_bytes)))
+    rows.append(("KV cache", *_shown(found.whole_a.kv, found.whole_b.kv, True)))
+    rows.append(("evaluations", *_shown(found.whole_a.evaluations, found.whole_b.evaluations, False)))
+    rows.append(("events", *_shown(found.whole_a.events, found.whole_b.events, False)))
+    return rows
+
+
+def _shown(a: int, b: int, is_bytes: bool) -> tuple[str, str, str]:
+    def one(n: int) -> str:
+        return "unknown" if n < 0 else show_bytes(n) if is_bytes else f"{n:,}"
+
+    if a == b or min(a, b) < 0:
+        return one(a), one(b), "" if min(a, b) < 0 else "same"
+    sign = "-" if b < a else "+"
+    share = f" ({sign}{100 * abs(b - a) / a:.0f} %)" if is_bytes and a else ""
+    return one(a), one(b), sign + one(abs(b - a)) + share
+
+
+def text(found: Diff) -> str:
+    """The comparison as a person reads it in a terminal: sentences, figures, the weightiest changes."""
+    main = found.main
+    lines = [plain(line) for line in summary(found)]
+    if not found:
+        return lines[0]
+    lines += ["", *_columns([("", *found.labels, "difference"), *figure_rows(found, main)])]
+    if main is not None and main.changes:
+        groups = grouped(main.changes)
+        rows = [("", "tensor", "layer", "op", ""), *map(_row, groups[:SHOWN])]
+        lines += ["", f"{main.role}:", *_columns(rows)]
+        if len(groups) > SHOWN:
+            lines.append(f"... {len(groups) - SHOWN:,} more: .main.changes")
+    return "\n".join(lines)
+
+
+def _row(group: Group) -> tuple[str, ...]:
+    first = group.first
+    return ", ".join(map(_words, first.kinds)), group.name or "unnamed", group.layers, first.op, group.details
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    safe = [[plain(cell) for cell in row] for row in rows]
+    widths = [max(len(row[k]) for row in safe) for k in range(len(safe[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in safe]
+
+
+def plain(text: str) -> str:
+    """Text on one line: what cannot be printed becomes an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode("ascii") for c in text)
+
+
+def html(found: Diff) -> str:
+    """The same for a notebook."""
+    first, *others = (markup.escape(plain(line)) for line in summary(found))
+    labels = [markup.escape(plain(label)) for label in found.labels]
+    head = "".join(
+        f"<th style='text-align:{'left' if k == 0 else 'right'}'>{c}</th>"
+        for k, c in enumerate(("", *labels, "difference"))
+    )
+    rows = "".join(
+        "<tr>"
+        + f"<td style='text-align:left'>{title}</td>"
+        + "".join(f"<td>{markup.escape(c)}</td>" for c in cells)
+        + "</tr>"
+        for title, *cells in figure_rows(found, found.main)
+    )
+    said = "".join(f"<li>{line}</li>" for line in others)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"<p><strong>{first}</strong></p><ul>{said}</ul>{table}"
+
+
+def answer(found: Diff) -> dict[str, Any]:
+    """The comparison as plain values: what `vizggml diff --json` prints."""
+
+    def pair(p: PairDiff) -> dict[str, Any]:
+        return {
+            "role": p.role,
+            "graphs": [p.a, p.b],
+            "tokens": list(p.n_tokens),
+            "a": asdict(p.figures_a),
+            "b": asdict(p.figures_b),
+            "counts": {kind: p.count(kind) for kind in KINDS},
+            "changes": [{**asdict(c), "kinds": list(c.kinds)} for c in p.changes],
+        }
+
+    return {
+        "labels": list(found.labels),
+        "summary": summary(found),
+        "params": {name: [a, b] for name, a, b in found.params},
+        "a": asdict(found.whole_a),
+        "b": asdict(found.whole_b),
+        "main": found.pairs.index(found.main) if found.main is not None else None,
+        "pairs": [pair(p) for p in found.pairs],
+        "only": [found.only_a, found.only_b],
+        "events": {"paired": len(found.events.a)},
+    }
