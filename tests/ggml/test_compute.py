@@ -13,6 +13,7 @@ from tests.oracle_graph import mirrored
 from vizggml.errors import VizggmlError
 from vizggml.events import (
     BarrierWait,
+    ChunksTaken,
     ComputeBegin,
     ComputeEnd,
     Event,
@@ -250,6 +251,33 @@ def test_a_parallel_node_is_told_after_the_barrier_in_thread_order() -> None:
         assert begins[thread].ns <= ends[thread].ns
         assert waits[thread].ns == latest - ends[thread].ns
         assert ends[thread].cause == waits[thread].cause == begins[thread].seq
+
+
+@pytest.mark.usefixtures("everything_is_wide")
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_matrix_product_tells_its_chunks(n_threads: int, fast: bool) -> None:
+    """64 x 5 on one thread: ceil(64 / 16) = 4 chunks, 4 >= 4; on two 4 < 8, so each has a share of the 64 rows.
+
+    Compiled, in tiles of 32 rows, there are 2 chunks only.
+    """
+    layer = Attention().allocated()
+    g = layer.graph
+    plan = graph_plan(g, n_threads)
+    with recorded() as events:
+        for _ in range(2):
+            layer.filled()
+            graph_compute(g, plan, fast=fast)
+    node = next(n for n in g.nodes if n.op == "MUL_MAT")
+    alone = (1, 64, 5, False, (1,)) if fast else (4, 16, 5, True, (4,))
+    shapes = alone if n_threads == 1 else (2, 32, 5, False, (1, 1))
+    begins = [e for e in events if isinstance(e, NodeBegin) and e.tensor == node.id and e.thread == 0]
+    told = [e for e in events if isinstance(e, ChunksTaken) and e.tensor == node.id]
+    assert [(e.graph, e.expert, e.n_chunks, e.rows, e.columns, e.handed_out, e.taken) for e in told] == [
+        (g.id, -1, *shapes)
+    ] * 2
+    assert [(e.node, e.cause) for e in told] == [(node.id, begin.seq) for begin in begins]
+    assert {e.tensor for e in events if isinstance(e, ChunksTaken)} == {n.id for n in g.nodes if n.op == "MUL_MAT"}
 
 
 @pytest.mark.usefixtures("everything_is_wide")

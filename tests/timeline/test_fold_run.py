@@ -7,6 +7,7 @@ import pytest
 from tests.timeline.made import at, rows, trace_of
 from vizggml.events import (
     BarrierWait,
+    ChunksTaken,
     ComputeBegin,
     ComputeEnd,
     DecodeBegin,
@@ -56,6 +57,7 @@ def test_threads_of_an_evaluation_stand_until_the_next() -> None:
         ComputeBegin(G, 2, 2),
         NodeBegin(G, A, 0, 10),
         NodeBegin(G, A, 1, 12),
+        ChunksTaken(G, A, -1, 9, 64, 1, True, (5, 4)),
         NodeEnd(G, A, 0, 50),
         NodeEnd(G, A, 1, 45),
         BarrierWait(G, A, 1, 5),
@@ -64,10 +66,21 @@ def test_threads_of_an_evaluation_stand_until_the_next() -> None:
         NodeBegin(G, A, 0, 11),
     )
     assert rows(tracks, "thread") == [
-        (1, 7, 0, A, 0, 10, 50, 0),
-        (2, 7, 0, A, 1, 12, 45, 5),
-        (8, 9, 1, A, 0, 11, 11, 0),
+        (1, 8, 0, A, 0, 10, 50, 0, 5),
+        (2, 8, 0, A, 1, 12, 45, 5, 4),
+        (9, 10, 1, A, 0, 11, 11, 0, -1),
     ]
+
+
+def test_the_chunks_of_all_experts_are_counted_together() -> None:
+    tracks = fold(
+        ComputeBegin(G, 2, 2),
+        NodeBegin(G, A, 0, 10),
+        NodeBegin(G, A, 1, 12),
+        ChunksTaken(G, A, 3, 9, 64, 1, True, (5, 4)),
+        ChunksTaken(G, A, 7, 9, 64, 1, True, (2, 7)),
+    )
+    assert [row[-1] for row in rows(tracks, "thread")] == [7, 11]
 
 
 def test_a_graph_without_batches_is_an_evaluation() -> None:

@@ -84,6 +84,7 @@ from vizggml.events.compute import (
     BarrierWait,
     BlockDecoded,
     BlockEncoded,
+    ChunksTaken,
     ComputeBegin,
     ComputeEnd,
     CopyInserted,
@@ -205,6 +206,7 @@ KINDS: tuple[type[Event], ...] = (
     DecodeEnd,
     TensorCopied,
     SlotTaken,
+    ChunksTaken,
 )
 """Every kind of event, in the order of the vocabulary; a kind's index is its number in a trace."""
 
@@ -240,6 +242,7 @@ __all__ = [
     "ChildrenChanged",
     "ChunkGrown",
     "ChunkOpened",
+    "ChunksTaken",
     "ComputeBegin",
     "ComputeEnd",
     "ContextCreated",

@@ -63,6 +63,29 @@ class BarrierWait(Event):
     ns: int
 
 
+@event(
+    "compute",
+    "ggml_compute_forward_mul_mat, ggml/src/ggml-cpu/ggml-cpu.c",
+    "vizggml/ggml/kernels/chunks.py: chunk_grid",
+)
+class ChunksTaken(Event):
+    """A matrix product was cut into `n_chunks`, each of `rows` rows of the weights by `columns` columns of the result.
+
+    `handed_out`: whoever was done took the next one. Otherwise each thread had one share, along the longer side.
+    `taken` is how many each thread took, in thread order: like a time, it differs from run to run. `expert` is -1
+    unless the product is that of one expert.
+    """
+
+    graph: GraphId
+    tensor: TensorId
+    expert: int
+    n_chunks: int
+    rows: int
+    columns: int
+    handed_out: bool
+    taken: tuple[int, ...]
+
+
 @event("compute", "", "vizggml/ggml/releasing.py: compute_releasing")
 class Released(Event):
     """Teaching mode: the use count reached zero, so the memory is given back while computing."""

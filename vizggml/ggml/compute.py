@@ -10,12 +10,14 @@ from vizggml.errors import VizggmlError
 from vizggml.events import (
     NO_TENSOR,
     BarrierWait,
+    ChunksTaken,
     ComputeBegin,
     ComputeEnd,
     NodeBegin,
     NodeEnd,
     NodesFused,
     NodeSkipped,
+    Seq,
     bus,
 )
 from vizggml.ggml.cplan import Plan
@@ -98,7 +100,9 @@ def _run_alone(g: Graph, step: Step, begin: int) -> None:
     seq = bus.emit(NodeBegin(g.id, node.id, 0, time.perf_counter_ns() - begin))
     with bus.because(seq):
         step.run(0)
-    bus.emit(NodeEnd(g.id, node.id, 0, time.perf_counter_ns() - begin), cause=seq)
+    end = time.perf_counter_ns() - begin
+    _tell_chunks(g, step, seq)
+    bus.emit(NodeEnd(g.id, node.id, 0, end), cause=seq)
 
 
 def _run_wide(g: Graph, tape: Tape, step: Step, begin: int) -> None:
@@ -115,10 +119,22 @@ def _run_wide(g: Graph, tape: Tape, step: Step, begin: int) -> None:
 
     pool.run(timed, width)
     seqs = [bus.emit(NodeBegin(g.id, node.id, ith, ns - begin)) for ith, ns in enumerate(begins)]
+    _tell_chunks(g, step, seqs[0])
     for ith, ns in enumerate(pool.ends):
         bus.emit(NodeEnd(g.id, node.id, ith, ns - begin), cause=seqs[ith])
     for ith, ns in enumerate(pool.waits):
         bus.emit(BarrierWait(g.id, node.id, ith, ns), cause=seqs[ith])
+
+
+def _tell_chunks(g: Graph, step: Step, cause: Seq) -> None:
+    """How a matrix product was shared, from the counter that its threads took their chunks from."""
+    chunks = step.chunks
+    if chunks is None or not chunks.taken:
+        return
+    for expert, (grid, taken) in chunks.taken.items():
+        what = (grid.n_chunks, grid.dr0, grid.dr1, grid.handed_out, tuple(taken))
+        bus.emit(ChunksTaken(g.id, step.node.id, expert, *what), cause=cause)
+    chunks.taken.clear()
 
 
 __all__ = ["compute_releasing", "graph_compute"]

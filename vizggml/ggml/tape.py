@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from vizggml.errors import VizggmlError
 from vizggml.ggml.cplan import Plan
 from vizggml.ggml.kernels import FUSED, KERNELS, FusedKernel, Kernel
+from vizggml.ggml.kernels.chunks import Chunks
 from vizggml.ggml.kernels.params import ComputeParams, alone
 from vizggml.ggml.tensor import Tensor, same_shape
 from vizggml.ggml.threadpool import ThreadPool
@@ -52,6 +53,12 @@ class Step:
     def width(self) -> int:
         """The threads that share the node."""
         return len(self.args)
+
+    @property
+    def chunks(self) -> Chunks | None:
+        """The counter from which the threads of the node take their chunks."""
+        params = self.args[0][0] if self.args else None
+        return params.chunks if isinstance(params, ComputeParams) else None
 
     def run(self, ith: int) -> None:
         """The share of thread `ith`."""
@@ -165,8 +172,10 @@ class _Recorder:
             plan = self.plan
             barrier = self.pool.barrier(width) if self.pool is not None and width > 1 else alone
             wdata = plan.work_data if plan.work_size else None
+            chunks = self.pool.chunks if self.pool is not None and width > 1 else Chunks()
             found = self._params[width] = tuple(
-                ComputeParams(ith, width, wdata, self.textbook, barrier, plan.flash_tile) for ith in range(width)
+                ComputeParams(ith, width, wdata, self.textbook, barrier, plan.flash_tile, chunks)
+                for ith in range(width)
             )
         return found
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from vizggml.errors import VizggmlError
+from vizggml.ggml.kernels.chunks import Chunks
 
 Job = Callable[[int], None]
 GGML_MAX_N_THREADS = 512
@@ -104,6 +105,8 @@ class ThreadPool:
         """After `run`: the nanoseconds that each thread waited at the barrier for the last one."""
         self.ends: list[int] = []
         """After `run`: when each thread was done, by `time.perf_counter_ns`."""
+        self.chunks = Chunks(n_threads)
+        """From which the threads of a matrix product take their chunks; it starts anew with each node."""
         self._workers = [_Worker(ith) for ith in range(1, n_threads)]
         self._barriers: dict[int, threading.Barrier] = {}
         self._number = 0
@@ -139,6 +142,7 @@ class ThreadPool:
             self._settle()
         self._running = True
         self._number += 1
+        self.chunks.restart(n)
         barrier = self._barriers.get(n)
         error: BaseException | None = None
         try:

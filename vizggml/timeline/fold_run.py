@@ -30,7 +30,7 @@ class RunFold:
         self.text = text
         self.scratch = Track("scratch", {"graph": "i", "tensor": "i", "n_tasks": "i", "work_size": "d", "maximum": "d"})
         times = {"begin_ns": "d", "end_ns": "d", "wait_ns": "d"}
-        self.thread = Track("thread", {"eval": "i", "tensor": "i", "thread": "i", **times})
+        self.thread = Track("thread", {"eval": "i", "tensor": "i", "thread": "i", **times, "chunks": "i"})
         reuse = {"eval": "i", "owner": "i", "condition": "i", "had": "i", "needs": "i", "ok": "i"}
         self.reuse = Track("reuse", reuse)
         token = {"token": "i", "piece": "i", "pos": "i", "sampled": "i", "p": "d", "eval": "i"}
@@ -45,6 +45,7 @@ class RunFold:
         self._pieces: dict[int, int] = {}
         self._maximum: dict[int, float] = {}
         self._planned: dict[int, list[int]] = {}
+        self._chunks: dict[int, int] = {}
         self._n_checks = 0
         self._n_splits = 1
         self._n_computed = 0
@@ -62,6 +63,7 @@ class RunFold:
             "NodeBegin": self.node_begin,
             "NodeEnd": self.node_end,
             "BarrierWait": self.barrier_wait,
+            "ChunksTaken": self.chunks_taken,
             "ReuseChecked": self.reuse_checked,
             "ReuseDecided": self.reuse_decided,
             "Tokenized": self.tokenized,
@@ -158,6 +160,7 @@ class RunFold:
             self._ns_before = 0
             self.eval.amend(self._eval_row, "graph", graph)
         self._n_computed += 1
+        self._chunks.clear()
         self.thread.clear_all(i)
 
     def compute_end(self, i: int, node: int, graph: int, ns: int) -> None:
@@ -168,7 +171,7 @@ class RunFold:
 
     def node_begin(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
         begin = self._ns_before + ns
-        self.thread.set(i, (tensor, thread), self.n_evals - 1, tensor, small(thread), begin, begin, 0)
+        self.thread.set(i, (tensor, thread), self.n_evals - 1, tensor, small(thread), begin, begin, 0, NONE)
 
     def node_end(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
         held = self.thread.open.get((tensor, thread))
@@ -179,6 +182,27 @@ class RunFold:
         held = self.thread.open.get((tensor, thread))
         if held is not None:
             self.thread.amend(held[0], "wait_ns", ns)
+
+    def chunks_taken(
+        self,
+        i: int,
+        node: int,
+        graph: int,
+        tensor: int,
+        expert: int,
+        n_chunks: int,
+        rows: int,
+        columns: int,
+        handed_out: int,
+        taken: tuple[int, ...],
+    ) -> None:
+        """The chunks of a matrix product that each thread took; of all its experts together."""
+        for thread, count in enumerate(taken):
+            held = self.thread.open.get((tensor, thread))
+            if held is not None:
+                before = self._chunks.get(held[0], 0)
+                self._chunks[held[0]] = total = small(before + count)
+                self.thread.amend(held[0], "chunks", total)
 
     # tokens
 

@@ -394,6 +394,12 @@ DECODING: dict[str, Template] = {
 LATER: dict[str, Template] = {
     "TensorCopied": "{tensor} is copied from {source} to {backend}, {nbytes}, for split {split} of graph {graph}.",
     "SlotTaken": "Slot {slot} of graph {graph}, where {tensor} belongs, is taken by {occupant}: the next one is tried.",
+    "ChunksTaken": by(
+        "handed_out",
+        "{tensor} is cut into one share for each thread, of {rows} x {columns}: too few chunks to hand out.",
+        true="{tensor} is cut into {n_chunks} chunks of {rows} x {columns}, and who is done takes the next. "
+        "Threads 0, 1, ... took {taken} of them.",
+    ),
 }
 
 SENTENCES: dict[str, Template] = {**BUILDING, **PLANNING, **RUNNING, **DECODING, **LATER}

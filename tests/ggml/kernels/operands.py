@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
 from vizggml.ggml import quants
+from vizggml.ggml.kernels.chunks import Chunks
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Address, Memory, Tensor, f32_bits
 from vizggml.ggml.types import Type, type_named
@@ -69,10 +70,11 @@ def run(
     wdata: Memory = np.full(wsize, 0xFF, np.uint8)
     barrier = threading.Barrier(nth)
     failed: list[VizggmlError] = []
+    chunks = Chunks(nth)
 
     def work(ith: int) -> None:
         try:
-            kernel(ComputeParams(ith, nth, wdata, textbook, lambda: (barrier.wait(), None)[1]), dst)
+            kernel(ComputeParams(ith, nth, wdata, textbook, lambda: (barrier.wait(), None)[1], chunks=chunks), dst)
         except VizggmlError as e:
             failed.append(e)
             barrier.abort()

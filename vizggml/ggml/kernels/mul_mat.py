@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
+from vizggml.events import bus
 from vizggml.ggml import quants
+from vizggml.ggml.kernels.chunks import ALL_EXPERTS, chunk_grid, chunks_of, shared_chunks
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.quants.floats import bf16_values
 from vizggml.ggml.quants.legacy import split_q4_1, sums_q8_1
@@ -23,9 +25,13 @@ from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import TYPES, Type
 
 MAX_DECODED = 1 << 18
-"""Weights decoded at a time: their floats take 1 MiB, however large the matrix."""
+"""Weights kept decoded: their floats take 1 MiB, however large the matrix."""
 
 Range = tuple[int, int]
+Plane = tuple[int, int, int, int]
+"""Of the activations: (i13, i12), and the first and last row in it."""
+Decoded = tuple[Floats, Floats | None]
+"""Rows as floats; and where ggml multiplies them apart, their blocks' minimums or sums."""
 
 
 def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
@@ -36,20 +42,60 @@ def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
     product, rows are not contiguous, or the scratch is too small.
     """
     src0, src1 = _operands(dst)
-    rows, columns = _share(params, dst)
+    chunks = shared_chunks(params.chunks, params.nth)
     encode_activations(params, dst, src0, src1)
-    for i03, i02 in np.ndindex(src0.ne[3], src0.ne[2]):
-        planes = list(_planes(src0, src1, i03, i02, columns))
-        if not planes:
-            continue
-        taken = [_activations(params, src0, src1, plane) for plane in planes]
-        for first, last in _row_blocks(src0, rows):
-            weights, mins = _weights(params, src0, i03, i02, first, last)
-            for (i13, i12, c0, c1), (x, sums) in zip(planes, taken, strict=True):
+    grid = chunk_grid(dst.ne[0], dst.nrows, params.nth)
+    product = _Product(params, dst, src0, src1)
+    n_taken = 0
+    for rows, columns in chunks_of(grid, chunks, params.ith, params.nth):
+        product.compute(rows, columns)
+        n_taken += 1
+    if bus.on:
+        chunks.note(ALL_EXPERTS, grid, params.nth, params.ith, n_taken)
+
+
+class _Product:
+    """What one thread computes of a product, and what it has decoded on the way.
+
+    Chunks come column by column, so the activations of the last one are likely to be needed again, and so are the
+    weights if there are few of them.
+    """
+
+    def __init__(self, params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor) -> None:
+        self.params = params
+        self.dst, self.src0, self.src1 = dst, src0, src1
+        self._weights: dict[tuple[int, int, Range], Decoded] = {}
+        self._n_kept = 0
+        self._columns = (0, 0)
+        self._planes: list[tuple[Plane, Decoded]] = []
+
+    def compute(self, rows: Range, columns: Range) -> None:
+        """One chunk. `ggml_compute_forward_mul_mat_one_chunk`, ggml/src/ggml-cpu/ggml-cpu.c."""
+        if columns != self._columns:
+            self._columns = columns
+            self._planes = [
+                (plane, _activations(self.params, self.src0, self.src1, plane)) for plane in _planes(self.src1, columns)
+            ]
+        r2, r3 = self.src1.ne[2] // self.src0.ne[2], self.src1.ne[3] // self.src0.ne[3]
+        out = self.dst.array()
+        for (i13, i12, c0, c1), (x, sums) in self._planes:
+            for first, last in _row_blocks(self.src0, rows):
+                weights, mins = self.weights(i13 // r3, i12 // r2, (first, last))
                 y = x @ weights.T
                 if mins is not None and sums is not None:
                     y += sums @ mins.T
-                dst.array()[i13, i12, c0:c1, first:last] = y
+                out[i13, i12, c0:c1, first:last] = y
+
+    def weights(self, i03: int, i02: int, rows: Range) -> Decoded:
+        found = self._weights.get((i03, i02, rows))
+        if found is None:
+            found = _weights(self.params, self.src0, i03, i02, *rows)
+            if self._n_kept + found[0].size > MAX_DECODED:
+                self._weights.clear()
+                self._n_kept = 0
+            self._weights[i03, i02, rows] = found
+            self._n_kept += found[0].size
+        return found
 
 
 def _operands(dst: Tensor) -> tuple[Tensor, Tensor]:
@@ -70,19 +116,6 @@ def _operands(dst: Tensor) -> tuple[Tensor, Tensor]:
                 f"(nb[0] is {t.nb[0]}, must be {t.type.type_size})"
             )
     return src0, src1
-
-
-def _share(params: ComputeParams, dst: Tensor) -> tuple[Range, Range]:
-    """This thread's rows of the weights and columns of the result: the longer of the two is split."""
-    n_rows, n_columns = dst.ne[0], dst.nrows
-    if n_rows > n_columns:
-        return _part(n_rows, params), (0, n_columns)
-    return (0, n_rows), _part(n_columns, params)
-
-
-def _part(n: int, params: ComputeParams) -> Range:
-    each = -(-n // params.nth)
-    return min(n, each * params.ith), min(n, each * (params.ith + 1))
 
 
 def activation_type(src0: Tensor, src1: Tensor) -> Type | None:
@@ -127,15 +160,12 @@ def _floats(t: Tensor, i3: int, i2: int, rows: Range) -> Floats:
     return quants.decode(t.type, a) if t.type.is_quantized else a.astype(np.float32, copy=False)
 
 
-def _planes(src0: Tensor, src1: Tensor, i03: int, i02: int, columns: Range) -> Iterator[tuple[int, int, int, int]]:
-    """The planes of activations that weight plane (i03, i02) serves, and this thread's rows in each of them."""
-    r2, r3 = src1.ne[2] // src0.ne[2], src1.ne[3] // src0.ne[3]
-    for i13 in range(i03 * r3, (i03 + 1) * r3):
-        for i12 in range(i02 * r2, (i02 + 1) * r2):
-            first = (i13 * src1.ne[2] + i12) * src1.ne[1]
-            c0, c1 = max(columns[0] - first, 0), min(columns[1] - first, src1.ne[1])
-            if c0 < c1:
-                yield i13, i12, c0, c1
+def _planes(src1: Tensor, columns: Range) -> Iterator[Plane]:
+    """The planes of activations in which `columns`, counted through all planes, lie, and the rows in each of them."""
+    ne1 = src1.ne[1]
+    for plane in range(columns[0] // ne1, -(-columns[1] // ne1)):
+        c0, c1 = max(columns[0] - plane * ne1, 0), min(columns[1] - plane * ne1, ne1)
+        yield plane // src1.ne[2], plane % src1.ne[2], c0, c1
 
 
 def _row_blocks(src0: Tensor, rows: Range) -> Iterator[Range]:
@@ -144,9 +174,7 @@ def _row_blocks(src0: Tensor, rows: Range) -> Iterator[Range]:
         yield first, min(first + step, rows[1])
 
 
-def _activations(
-    params: ComputeParams, src0: Tensor, src1: Tensor, plane: tuple[int, int, int, int]
-) -> tuple[Floats, Floats | None]:
+def _activations(params: ComputeParams, src0: Tensor, src1: Tensor, plane: Plane) -> Decoded:
     """Rows of activations as their encoded bytes say, and for Q8_1 the sums that meet the weights' minimums."""
     i13, i12, c0, c1 = plane
     type = None if params.textbook else activation_type(src0, src1)
@@ -161,9 +189,7 @@ def _activations(
     return quants.decode(type, blocks), sums_q8_1(blocks) if type.name == "Q8_1" else None
 
 
-def _weights(
-    params: ComputeParams, src0: Tensor, i03: int, i02: int, first: int, last: int
-) -> tuple[Floats, Floats | None]:
+def _weights(params: ComputeParams, src0: Tensor, i03: int, i02: int, first: int, last: int) -> Decoded:
     """Rows of weights decoded. Minimums come apart where ggml multiplies them by the activations' sums."""
     if src0.type.name == "Q4_1" and not params.textbook:
         return split_q4_1(src0.array()[i03, i02, first:last])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vizggml.ggml.kernels.chunks import Chunks
 from vizggml.ggml.tensor import Memory
 
 FA_TILE_Q = 64
@@ -25,7 +26,7 @@ class ComputeParams:
     Thread `ith` of `nth` does its share of the work. `wdata` is the plan's scratch, shared by all threads (None where
     the plan has none). `barrier` returns when every thread of the node has called it. With `textbook` a matrix product
     takes its activations as they are, in F32, instead of in the weights' `vec_dot_type`. `flash_tile` is (query rows,
-    cells) of a flash-attention tile.
+    cells) of a flash-attention tile. `chunks` is the counter from which the threads of the node take their chunks.
     """
 
     ith: int = 0
@@ -34,3 +35,4 @@ class ComputeParams:
     textbook: bool = False
     barrier: Callable[[], None] = alone
     flash_tile: tuple[int, int] = (FA_TILE_Q, FA_TILE_KV)
+    chunks: Chunks | None = None

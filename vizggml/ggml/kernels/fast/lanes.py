@@ -93,7 +93,7 @@ ADDRESS, INT, FLOAT = types.int64, types.int64, types.float32
 # for signatures
 NONE = types.void
 DIMS = types.UniTuple(types.int64, 4)  # type: ignore[no-untyped-call]
-TWO, FIVE, SEVEN, TWELVE = (types.UniTuple(types.int64, n) for n in (2, 5, 7, 12))  # type: ignore[no-untyped-call]
+TWO, FIVE, SIX, SEVEN, TWELVE = (types.UniTuple(types.int64, n) for n in (2, 5, 6, 7, 12))  # type: ignore[no-untyped-call]
 THREE_FLOATS = types.UniTuple(types.float64, 3)  # type: ignore[no-untyped-call]
 READ = types.Array(types.uint8, 1, "C", readonly=True)
 WRITE = types.Array(types.uint8, 1, "C")

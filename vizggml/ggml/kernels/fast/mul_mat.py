@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
+from vizggml.events import bus
 from vizggml.ggml import types
+from vizggml.ggml.kernels.chunks import ALL_EXPERTS, chunk_grid, shared_chunks
 from vizggml.ggml.kernels.fast import tiles
+from vizggml.ggml.kernels.fast.atomic import fetch_add
 from vizggml.ggml.kernels.fast.lanes import (
     DIMS,
     FIVE,
@@ -15,6 +18,7 @@ from vizggml.ggml.kernels.fast.lanes import (
     INT,
     NONE,
     READ,
+    SIX,
     TWO,
     WRITE,
     call_from_float,
@@ -30,6 +34,9 @@ from vizggml.ggml.types import Type
 
 TILES_FROM = 6
 """Columns of a plane from which on unpacking the weights is faster than a dot product for each."""
+
+TILE = (tiles.TILE_ROWS, tiles.TILE_COLUMNS)
+"""The chunks of what is multiplied in tiles: ggml's, of 16 rows and columns, would be unpacked for too few products."""
 
 ENCODED_BY_EACH = 1 << 16
 """Activations up to which every thread encodes them all: the same bytes, and nobody waits for anybody."""
@@ -130,16 +137,6 @@ def encode_rows(
             call_to_float(decoder, at, ne[0], target)
 
 
-def _share(params: ComputeParams, dst: Tensor) -> tuple[int, int, int, int]:
-    """First and last weight row, first and last column of this thread: the longer dimension is split."""
-    n_rows, n_columns = dst.ne[0], dst.ne[1] * dst.ne[2] * dst.ne[3]
-    each = -(-max(n_rows, n_columns) // params.nth)
-    first = each * params.ith
-    if n_rows > n_columns:
-        return min(n_rows, first), min(n_rows, first + each), 0, n_columns
-    return 0, n_rows, min(n_columns, first), min(n_columns, first + each)
-
-
 def _way(params: ComputeParams, src0: Tensor, src1: Tensor) -> int:
     """How the products are summed, of the ways in `tiles`: as ggml's kernel for so many columns does."""
     if params.textbook:
@@ -159,10 +156,15 @@ def _multiply(params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor, x:
     decoders = (to_float(w.type.name), to_float(x.type.name))
     block = tiles.CODE_BLOCKS[w.type.name] if way == tiles.CODES else (0, 0, 0, 0, 0)
     scratch = np.empty(tiles.room_for(way, src0.ne[0], src1.ne[1]), np.float32)
-    multiply(
+    ith, nth = params.ith, params.nth
+    chunks = shared_chunks(params.chunks, nth)
+    grid = chunk_grid(dst.ne[0], dst.nrows, nth, None if way == tiles.DOTS else TILE)
+    n_taken = multiply(
         w.memory, w.offset, w.nb, src0.ne, x.memory, x.offset, x.nb, src1.ne, y.memory, y.offset, y.nb,
-        *_share(params, dst), way, dot, decoders, block, scratch,
+        grid[:6], (ith, nth), chunks.address, way, dot, decoders, block, scratch,
     )  # fmt: skip
+    if bus.on:
+        chunks.note(ALL_EXPERTS, grid, nth, ith, n_taken)
 
 
 @compiled()
@@ -175,7 +177,9 @@ def dot_rows(
             put_single(y + 4 * row + i * y_nb1, call_vec_dot(dot, w + row * w_nb1, x + i * x_nb1, n))
 
 
-@compiled(NONE(READ, INT, DIMS, DIMS, READ, INT, DIMS, DIMS, WRITE, INT, DIMS, *[INT] * 6, TWO, FIVE, FLOATS))
+@compiled(
+    INT(READ, INT, DIMS, DIMS, READ, INT, DIMS, DIMS, WRITE, INT, DIMS, SIX, TWO, INT, INT, INT, TWO, FIVE, FLOATS)
+)
 def multiply(
     w: Memory,
     w_offset: int,
@@ -188,35 +192,57 @@ def multiply(
     y: Memory,
     y_offset: int,
     nb: Dims,
-    r0: int,
-    r1: int,
-    c0: int,
-    c1: int,
+    grid: tuple[int, int, int, int, int, int],
+    threads: tuple[int, int],
+    counter: int,
     way: int,
     dot: int,
     decoders: tuple[int, int],
     block: tiles.Block,
     scratch: NDArray[np.float32],
-) -> None:
-    """Weight rows r0..r1 by columns c0..c1, columns counted through all planes."""
+) -> int:
+    """The chunks of one thread, columns counted through all planes; how many they were.
+
+    `grid` is that of `chunks.Grid`, `threads` are ith and nth, and `counter` is the address of the next chunk's number.
+    """
     r2, r3 = ne1[2] // ne0[2], ne1[3] // ne0[3]
-    n = ne0[0]
-    spare = scratch.ctypes.data
-    column = c0
-    while column < c1:
-        plane = column // ne1[1]
-        i3, i2 = plane // ne1[2], plane % ne1[2]
-        i1 = column - plane * ne1[1]
-        count = min(c1, (plane + 1) * ne1[1]) - column
-        weights = (w.ctypes.data + w_offset + i2 // r2 * nb0[2] + i3 // r3 * nb0[3], nb0[1])
-        given = (x.ctypes.data + x_offset + i2 * nb1[2] + i3 * nb1[3] + i1 * nb1[1], nb1[1])
-        out = (y.ctypes.data + y_offset + i2 * nb[2] + i3 * nb[3] + i1 * nb[1], nb[1])
-        if way == tiles.DOTS:
-            dot_rows(dot, *weights, *given, *out, n, (r0, r1), count)
-        elif way == tiles.CODES:
-            tiles.multiply_codes(block, weights, given, out, n, (r0, r1), count, spare)
-        elif way == tiles.FLOATS:
-            tiles.multiply_floats(decoders, weights, given, out, n, (r0, r1), count, spare)
-        else:
-            tiles.multiply_decoded(decoders, weights, given, out, n, (r0, r1), count, spare)
-        column += count
+    n, spare = ne0[0], scratch.ctypes.data
+    nr0, nr1, nchunk0, nchunk1, dr0, dr1 = grid
+    room = tiles.tile_width(ne1[1])
+    prepared, n_prepared = -1, 0
+    n_taken, chunk = 0, threads[0]
+    while chunk < nchunk0 * nchunk1:
+        rows = (min(nr0, dr0 * (chunk % nchunk0)), min(nr0, dr0 * (chunk % nchunk0 + 1)))
+        column, end = dr1 * (chunk // nchunk0), min(nr1, dr1 * (chunk // nchunk0 + 1))
+        while column < end:
+            plane = column // ne1[1]
+            i3, i2 = plane // ne1[2], plane % ne1[2]
+            i1 = column - plane * ne1[1]
+            count = min(end, (plane + 1) * ne1[1]) - column
+            weights = (w.ctypes.data + w_offset + i2 // r2 * nb0[2] + i3 // r3 * nb0[3], nb0[1])
+            given = (x.ctypes.data + x_offset + i2 * nb1[2] + i3 * nb1[3] + i1 * nb1[1], nb1[1])
+            out = (y.ctypes.data + y_offset + i2 * nb[2] + i3 * nb[3] + i1 * nb[1], nb[1])
+            if way == tiles.DOTS:
+                dot_rows(dot, *weights, *given, *out, n, rows, count)
+            else:
+                count = min(count, room)
+                ready = prepared == column and n_prepared == count
+                prepared, n_prepared = column, count
+                if way == tiles.CODES:
+                    if not ready:
+                        tiles.prepare_codes(block, given, n, count, room, spare)
+                    tiles.multiply_codes(block, weights, given, out, n, rows, count, room, spare)
+                elif way == tiles.FLOATS:
+                    if not ready:
+                        tiles.prepare_floats(decoders[1], given, n, count, spare)
+                    tiles.multiply_floats(decoders[0], weights, out, n, rows, count, spare)
+                else:
+                    if not ready:
+                        tiles.prepare_decoded(decoders[1], given, n, count, room, spare)
+                    tiles.multiply_decoded(decoders[0], weights, out, n, rows, count, room, spare)
+            column += count
+        n_taken += 1
+        if threads[1] >= nchunk0 * nchunk1:
+            break
+        chunk = fetch_add(counter, 1)
+    return n_taken

@@ -4,7 +4,8 @@ Each product is summed in the order in which ggml sums it, whatever the tiles: `
 two packed rows, `multiply_floats` as `tinyBLAS` of ggml/src/ggml-cpu/llamafile/sgemm.cpp. Only `multiply_decoded`, for
 types without either and for the textbook's way, goes along the row.
 
-Rows of weights, of columns and of the result are each given as (address, bytes from one to the next).
+Rows of weights, of columns and of the result are each given as (address, bytes from one to the next). Before a tile of
+columns is multiplied it is prepared in the scratch, once for all the rows that follow.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from vizggml.ggml.kernels.fast.rows import gemm, zero_f32
 DOTS, CODES, FLOATS, DECODED = range(4)
 """Ways to multiply; DOTS has no tiles."""
 
-TILE_ROWS, TILE_COLUMNS = 64, 128
+TILE_ROWS, TILE_COLUMNS = 32, 128
 """Weight rows unpacked at a time, and columns they are multiplied with."""
 
 Rows = tuple[int, int]
@@ -140,47 +141,61 @@ def codes_4_by_2(
 
 
 @compiled()
-def multiply_codes(
-    block: Block, w: Rows, x: Rows, y: Rows, n: int, rows: tuple[int, int], columns: int, scratch: int
-) -> None:
-    """As `ggml_vec_dot_q4_1_q8_1` and its like; what the minimums add is summed by itself, block after block."""
-    room, n_blocks = tile_width(columns), n // 32
-    codes = scratch
-    scales = codes + TILE_ROWS * n
+def codes_scratch(n: int, room: int, scratch: int) -> tuple[int, int, int, int, int, int]:
+    """Where lie codes, scales and minimums of rows; their products; scales and sums of columns."""
+    n_blocks = n // 32
+    scales = scratch + TILE_ROWS * n
     minimums = scales + 32 * TILE_ROWS * n_blocks
     c = minimums + 4 * TILE_ROWS * n_blocks
     d = c + 4 * TILE_ROWS * room
-    sums = d + 4 * room * n_blocks
-    for column in range(0, columns, room):
-        count = min(room, columns - column)
-        given = x[0] + column * x[1]
-        unpack_scales(block, (given, x[1]), n_blocks, count, d, sums, room)
-        for row in range(rows[0], rows[1], TILE_ROWS):
-            height = min(TILE_ROWS, rows[1] - row)
-            unpack_codes(block, (w[0] + row * w[1], w[1]), n_blocks, height, codes, scales, minimums)
-            zero_f32(c, TILE_ROWS * room)
-            if block[0] == UNSIGNED_NIBBLES:
-                gemm(c, room, minimums, n_blocks, sums, room, height, n_blocks, (count + 31) // 32 * 32)
-            for i in range(0, height, 4):
-                pair = 64 * (i // 2 * n_blocks)
-                for j in range(0, count, 2):
-                    k = min(j + 1, count - 1)
-                    out = c + 4 * i * room
-                    codes_4_by_2(
-                        block[0] != UNSIGNED_NIBBLES,
-                        codes + pair,
-                        scales + pair,
-                        n_blocks,
-                        (given + j * x[1] + block[4], given + k * x[1] + block[4]),
-                        block[3],
-                        (d + 4 * j * n_blocks, d + 4 * k * n_blocks),
-                        (out + 4 * j, out + 4 * k),
-                        4 * room,
-                    )
-            for j in range(count):
-                to = y[0] + (column + j) * y[1] + 4 * row
-                for i in range(height):
-                    put_single(to + 4 * i, single(c + 4 * (i * room + j)))
+    return scratch, scales, minimums, c, d, d + 4 * room * n_blocks
+
+
+@compiled()
+def prepare_codes(block: Block, x: Rows, n: int, count: int, room: int, scratch: int) -> None:
+    _, _, _, _, d, sums = codes_scratch(n, room, scratch)
+    unpack_scales(block, x, n // 32, count, d, sums, room)
+
+
+@compiled()
+def multiply_codes(
+    block: Block, w: Rows, x: Rows, y: Rows, n: int, rows: tuple[int, int], count: int, room: int, scratch: int
+) -> None:
+    """As `ggml_vec_dot_q4_1_q8_1` and its like; what the minimums add is summed by itself, block after block."""
+    n_blocks = n // 32
+    codes, scales, minimums, c, d, sums = codes_scratch(n, room, scratch)
+    for row in range(rows[0], rows[1], TILE_ROWS):
+        height = min(TILE_ROWS, rows[1] - row)
+        unpack_codes(block, (w[0] + row * w[1], w[1]), n_blocks, height, codes, scales, minimums)
+        zero_f32(c, TILE_ROWS * room)
+        if block[0] == UNSIGNED_NIBBLES:
+            gemm(c, room, minimums, n_blocks, sums, room, height, n_blocks, (count + 31) // 32 * 32)
+        for i in range(0, height, 4):
+            pair = 64 * (i // 2 * n_blocks)
+            for j in range(0, count, 2):
+                k = min(j + 1, count - 1)
+                out = c + 4 * i * room
+                codes_4_by_2(
+                    block[0] != UNSIGNED_NIBBLES,
+                    codes + pair,
+                    scales + pair,
+                    n_blocks,
+                    (x[0] + j * x[1] + block[4], x[0] + k * x[1] + block[4]),
+                    block[3],
+                    (d + 4 * j * n_blocks, d + 4 * k * n_blocks),
+                    (out + 4 * j, out + 4 * k),
+                    4 * room,
+                )
+        put_tile(c, room, y, row, height, count)
+
+
+@compiled()
+def put_tile(c: int, room: int, y: Rows, row: int, height: int, count: int) -> None:
+    """The products (height, room) at c to the result, whose rows are columns."""
+    for j in range(count):
+        to = y[0] + j * y[1] + 4 * row
+        for i in range(height):
+            put_single(to + 4 * i, single(c + 4 * (i * room + j)))
 
 
 @compiled()
@@ -200,28 +215,27 @@ def floats_4_by_2(w: int, n: int, x0: int, x1: int, y0: int, y1: int, count: int
 
 
 @compiled()
-def multiply_floats(
-    decoders: tuple[int, int], w: Rows, x: Rows, y: Rows, n: int, rows: tuple[int, int], columns: int, scratch: int
-) -> None:
+def prepare_floats(decoder: int, x: Rows, n: int, count: int, scratch: int) -> None:
+    for j in range(count):
+        call_to_float(decoder, x[0] + j * x[1], n, scratch + 4 * (TILE_ROWS + j) * n)
+
+
+@compiled()
+def multiply_floats(decoder: int, w: Rows, y: Rows, n: int, rows: tuple[int, int], count: int, scratch: int) -> None:
     """As `tinyBLAS`: sixteen sums along a row. n is a multiple of 16."""
-    room = tile_width(columns)
     a, b = scratch, scratch + 4 * TILE_ROWS * n
-    for column in range(0, columns, room):
-        count = min(room, columns - column)
-        for j in range(count):
-            call_to_float(decoders[1], x[0] + (column + j) * x[1], n, b + 4 * j * n)
-        for row in range(rows[0], rows[1], TILE_ROWS):
-            height = min(TILE_ROWS, rows[1] - row)
-            for i in range(height):
-                call_to_float(decoders[0], w[0] + (row + i) * w[1], n, a + 4 * i * n)
-            zero_f32(a + 4 * height * n, -height % 4 * n)
-            for i in range(0, height, 4):
-                for j in range(0, count, 2):
-                    k = min(j + 1, count - 1)
-                    out = y[0] + column * y[1] + 4 * (row + i)
-                    floats_4_by_2(
-                        a + 4 * i * n, n, b + 4 * j * n, b + 4 * k * n, out + j * y[1], out + k * y[1], height - i
-                    )
+    for row in range(rows[0], rows[1], TILE_ROWS):
+        height = min(TILE_ROWS, rows[1] - row)
+        for i in range(height):
+            call_to_float(decoder, w[0] + (row + i) * w[1], n, a + 4 * i * n)
+        zero_f32(a + 4 * height * n, -height % 4 * n)
+        for i in range(0, height, 4):
+            for j in range(0, count, 2):
+                k = min(j + 1, count - 1)
+                out = y[0] + 4 * (row + i)
+                floats_4_by_2(
+                    a + 4 * i * n, n, b + 4 * j * n, b + 4 * k * n, out + j * y[1], out + k * y[1], height - i
+                )
 
 
 @compiled()
@@ -236,26 +250,24 @@ def decode_transposed(decoder: int, x: Rows, n: int, count: int, out: int, width
 
 
 @compiled()
+def prepare_decoded(decoder: int, x: Rows, n: int, count: int, room: int, scratch: int) -> None:
+    spare = scratch + 4 * (n * room + TILE_ROWS * n + TILE_ROWS * room)
+    decode_transposed(decoder, x, n, count, scratch, room, spare)
+
+
+@compiled()
 def multiply_decoded(
-    decoders: tuple[int, int], w: Rows, x: Rows, y: Rows, n: int, rows: tuple[int, int], columns: int, scratch: int
+    decoder: int, w: Rows, y: Rows, n: int, rows: tuple[int, int], count: int, room: int, scratch: int
 ) -> None:
     """Tiles are computed whole: rows and columns beyond the matrix are zeros (numbers left there could be slow)."""
-    room = tile_width(columns)
     b, a = scratch, scratch + 4 * n * room
     c = a + 4 * TILE_ROWS * n
-    spare = c + 4 * TILE_ROWS * room
-    for column in range(0, columns, room):
-        count = min(room, columns - column)
-        decode_transposed(decoders[1], (x[0] + column * x[1], x[1]), n, count, b, room, spare)
-        for row in range(rows[0], rows[1], TILE_ROWS):
-            height = min(TILE_ROWS, rows[1] - row)
-            for i in range(height):
-                call_to_float(decoders[0], w[0] + (row + i) * w[1], n, a + 4 * i * n)
-            whole = (height + 3) // 4 * 4
-            zero_f32(a + 4 * height * n, (whole - height) * n)
-            zero_f32(c, TILE_ROWS * room)
-            gemm(c, room, a, n, b, room, whole, n, (count + 31) // 32 * 32)
-            for j in range(count):
-                out = y[0] + (column + j) * y[1] + 4 * row
-                for i in range(height):
-                    put_single(out + 4 * i, single(c + 4 * (i * room + j)))
+    for row in range(rows[0], rows[1], TILE_ROWS):
+        height = min(TILE_ROWS, rows[1] - row)
+        for i in range(height):
+            call_to_float(decoder, w[0] + (row + i) * w[1], n, a + 4 * i * n)
+        whole = (height + 3) // 4 * 4
+        zero_f32(a + 4 * height * n, (whole - height) * n)
+        zero_f32(c, TILE_ROWS * room)
+        gemm(c, room, a, n, b, room, whole, n, (count + 31) // 32 * 32)
+        put_tile(c, room, y, row, height, count)
