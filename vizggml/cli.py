@@ -350,7 +350,7 @@ def render_graph(built: Graph, suffix: str) -> str:
         from vizggml.export.dot import graph_dot
 
         return graph_dot(built)
-    from vizggml.export.svg import graph_svg
+    from vizggml.export.picture import graph_svg
 
     return graph_svg(built)
 

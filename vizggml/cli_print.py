@@ -111,10 +111,13 @@ def _size(n: int) -> str:
 
 def plan_picture(path: Path, make: Callable[[], Plan]) -> Plan:
     """Make a plan while it is recorded, and draw the lifetimes in its last reservation."""
+    from vizggml.export import to_png, to_svg
     from vizggml.timeline.record import record
-    from vizggml.views.figures import memory_timeline
 
     with record() as recorded:
         found = make()
-    memory_timeline(recorded.tracks()).save(path)
+    if path.suffix == ".svg":
+        to_svg(recorded, path, pane="timeline")
+    else:
+        to_png(recorded, path, "timeline")
     return found

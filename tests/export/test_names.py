@@ -21,4 +21,4 @@ trace.to_html
 print(sorted(EXPORTERS))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "['dot', 'html', 'png', 'svg']"
+    assert ran.stdout.strip() == "['csv', 'dot', 'gif', 'html', 'pdf', 'perfetto', 'png', 'svg']"

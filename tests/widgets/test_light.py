@@ -15,7 +15,7 @@ HEAVY = ("matplotlib", "ipywidgets", "anywidget", "numba", "graphviz", "jinja2",
     [
         "import vizggml",
         "import vizggml; vizggml.ggml, vizggml.record, vizggml.load_trace, vizggml.load_model",
-        "import vizggml.views.graph_layout, vizggml.views.svg, vizggml.views.still, vizggml.views.figures",
+        "import vizggml.views.graph_layout, vizggml.views.svg, vizggml.views.pictures, vizggml.views.paint",
     ],
 )
 def test_nothing_heavy_is_loaded(line: str) -> None:

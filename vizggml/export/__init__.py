@@ -1,11 +1,22 @@
 """What a trace can be made into. A trace has each as a method too: `trace.to_html(path)`, ..."""
 
+from vizggml.export.csv import to_csv
 from vizggml.export.dot import to_dot
+from vizggml.export.gif import to_gif
 from vizggml.export.html import to_html
-from vizggml.export.png import to_png
-from vizggml.export.svg import to_svg
+from vizggml.export.perfetto import to_perfetto
+from vizggml.export.picture import to_pdf, to_png, to_svg
 from vizggml.timeline.trace import EXPORTERS
 
-EXPORTERS |= {"dot": to_dot, "html": to_html, "png": to_png, "svg": to_svg}
+EXPORTERS |= {
+    "csv": to_csv,
+    "dot": to_dot,
+    "gif": to_gif,
+    "html": to_html,
+    "pdf": to_pdf,
+    "perfetto": to_perfetto,
+    "png": to_png,
+    "svg": to_svg,
+}
 
-__all__ = ["to_dot", "to_html", "to_png", "to_svg"]
+__all__ = ["to_csv", "to_dot", "to_gif", "to_html", "to_pdf", "to_perfetto", "to_png", "to_svg"]

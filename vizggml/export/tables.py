@@ -6,6 +6,7 @@ import re
 from typing import Any, TypeAlias, cast
 
 from vizggml.errors import VizggmlError
+from vizggml.timeline.tracks import Tracks as Recorded
 from vizggml.views.tables import GraphTable, Tensors, Tracks, graph_ids, read_graph
 
 Drawable: TypeAlias = Any
@@ -21,6 +22,11 @@ def tracks_of(source: Drawable) -> Tracks:
     if not hasattr(found, "columns") or not hasattr(found, "open_at"):
         raise VizggmlError(f"{type(source).__name__}: a trace or its tracks are needed")
     return cast(Tracks, found)
+
+
+def figured(source: Drawable) -> Recorded:
+    """The tracks of a trace with its events, which a figure's caption tells."""
+    return cast(Recorded, tracks_of(source))
 
 
 def table_of(source: Drawable, graph: int | None = None) -> GraphTable:

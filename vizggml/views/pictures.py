@@ -13,10 +13,10 @@ from vizggml.timeline.tracks import Tracks
 from vizggml.views import labels, sheet
 from vizggml.views.details import DETAILS
 from vizggml.views.graph_layout import graph_layout
-from vizggml.views.memory import check_step, memory_at, plan_at, read_plan
+from vizggml.views.memory import Plan, check_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, family
 from vizggml.views.sheet import INNER, Column, Pane, Row
-from vizggml.views.still import draw_map, draw_timeline, graph_at, status_at, still
+from vizggml.views.still import bound_words, draw_map, draw_timeline, graph_at, status_at, still
 from vizggml.views.svg import Svg, draw_graph, text_of
 from vizggml.views.tables import Tensors, read_graph
 
@@ -50,9 +50,9 @@ def map_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
     if not bars:
         return sheet.sheet(tracks, step, "Memory map", _words("Nothing is planned at this step."), theme=theme)
     tensors = Tensors.of(tracks)
-    lines, height = draw_map(bars, tensors, INNER)
+    lines, height = _headless(draw_map(bars, tensors, INNER))
     owners = {family(tensors.desc[b.owner]) for bar in bars for b in bar.blocks if b.owner >= 0}
-    return sheet.sheet(tracks, step, "Memory map", (lines[1:], height), theme=theme, families=_in_order(owners))
+    return sheet.sheet(tracks, step, "Memory map", (lines, height), theme=theme, families=_in_order(owners))
 
 
 def timeline_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
@@ -60,9 +60,13 @@ def timeline_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
     if number < 0:
         return sheet.sheet(tracks, step, "Memory timeline", _words("The trace planned no memory."), theme=theme)
     plan, tensors = read_plan(tracks, number), Tensors.of(tracks)
-    pane = draw_timeline(plan, tensors, INNER, 400.0)
+    words = (
+        f"Memory timeline of plan {number}: {len(plan.lives):,} tensors, {labels.size(plan.peak)}{bound_words(plan)}"
+    )
+    now = _position(tracks, step, plan)
+    pane = _headless(draw_timeline(plan, tensors, INNER, 400.0, now))
     families = _in_order({family(tensors.desc[life.tensor]) for life in plan.lives})
-    return sheet.sheet(tracks, step, f"Memory timeline of plan {number}", pane, theme=theme, families=families)
+    return sheet.sheet(tracks, step, words, pane, theme=theme, families=families)
 
 
 def graph_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
@@ -133,6 +137,24 @@ def table_picture(name: str) -> PictureOf:
         return sheet.sheet(tracks, step, detail.title, pane, theme=theme)
 
     return draw
+
+
+HEAD = 14.0
+
+
+def _headless(pane: Pane) -> Pane:
+    """A pane of the still without its head, which the sheet's title says."""
+    lines, height = pane
+    return [f'<g transform="translate(0,{-HEAD:g})">', *lines[1:], "</g>"], height - HEAD
+
+
+def _position(tracks: Tracks, step: int, plan: Plan) -> int:
+    """Where the step's node stands in the execution order of the plan's graph; -1 for none."""
+    graph, node = graph_at(tracks, step), int(tracks["ev.node"][step])
+    if graph < 0 or node < 0:
+        return -1
+    nodes = tracks["graph.node"][tracks["graph.ptr"][graph] : tracks["graph.ptr"][graph + 1]].tolist()
+    return nodes.index(node) if node in nodes and nodes.index(node) < plan.n_positions else -1
 
 
 def _words(text: str) -> Pane:

@@ -95,9 +95,12 @@ def status_at(tracks: Tracks, step: int) -> dict[int, int] | None:
 
 
 def draw_timeline(
-    plan: Plan, tensors: Tensors, width: float, height: float = TIMELINE_HEIGHT
+    plan: Plan, tensors: Tensors, width: float, height: float = TIMELINE_HEIGHT, now: int = -1
 ) -> tuple[list[str], float]:
-    """Lifetimes of `plan`: x is the position in the execution order, y the offset from the bottom."""
+    """Lifetimes of `plan`: x is the position in the execution order, y the offset from the bottom.
+
+    `now` is the position that a line marks, -1 for none.
+    """
     left, right, top, foot = 64.0, 8.0, 34.0, 32.0
     across, up = width - left - right, height - top - foot
     x_of = across / plan.n_positions
@@ -123,6 +126,8 @@ def draw_timeline(
             out.append(
                 f'<text class="small mid on" x="{x + w / 2:.1f}" y="{y + h / 2 + 3.5:.1f}">{text_of(name)}</text>'
             )
+    if now >= 0:
+        out.append(f'<path class="live" d="M{left + (now + 0.5) * x_of:.1f} {top - 4}V{top + up + 3:g}"/>')
     out += names + _bound_line(plan, left, top + up, x_of, y_of) + _ticks(plan, left, top, across, up)
     out.append(
         f'<text class="small peak" x="{left + 4}" y="{top - 4}">{text_of(peak_words(plan, tensors, 110))}</text>'

@@ -1,0 +1,53 @@
+"""A still figure of any pane as a file: SVG, PNG, PDF."""
+
+from __future__ import annotations
+
+import os
+
+from vizggml.export.tables import Drawable, figured, table_of
+from vizggml.files import write_whole
+from vizggml.views import paint, svg
+from vizggml.views.pictures import picture
+from vizggml.views.svg import Svg
+
+
+def graph_svg(source: Drawable, graph: int | None = None, *, theme: str = "auto", folded: bool = True) -> Svg:
+    """A still SVG of a graph: a `ggml.Graph`, or one of a trace (None: its last).
+
+    `folded` draws a run of equal layers once; `theme` is light, dark, or auto, which follows the reader's preference.
+    """
+    return svg.graph_svg(table_of(source, graph), theme=theme, folded=folded)
+
+
+def to_svg(
+    source: Drawable,
+    path: str | os.PathLike[str],
+    graph: int | None = None,
+    *,
+    pane: str | None = None,
+    step: int | None = None,
+    theme: str = "auto",
+) -> None:
+    """Write the SVG of a graph or, with `pane`, the figure of that pane at `step` (None: the last)."""
+    drawn = graph_svg(source, graph, theme=theme) if pane is None else picture(figured(source), pane, step, theme=theme)
+    write_whole(path, drawn.encode("utf-8", "replace"), "picture")
+
+
+def to_png(
+    source: Drawable,
+    path: str | os.PathLike[str],
+    pane: str = "step",
+    *,
+    step: int | None = None,
+    theme: str = "light",
+    scale: float = paint.SHARP,
+) -> None:
+    """Write the figure of `pane` at `step` (None: the last) as PNG, `scale` pixels for each of the figure's own."""
+    write_whole(path, paint.png(picture(figured(source), pane, step, theme=theme), scale), "picture")
+
+
+def to_pdf(
+    source: Drawable, path: str | os.PathLike[str], pane: str = "step", *, step: int | None = None, theme: str = "light"
+) -> None:
+    """Write the figure of `pane` at `step` (None: the last) as a PDF of one page, its text as text."""
+    write_whole(path, paint.pdf(picture(figured(source), pane, step, theme=theme)), "picture")
