@@ -24,7 +24,7 @@ FLOORS = (
     ("vizggml.views",),
     ("vizggml.widgets", "vizggml.export"),
     ("vizggml.lab",),
-    ("vizggml.cli_print",),
+    ("vizggml.cli_print", "vizggml.cli_export"),
     ("vizggml.cli",),
     ("vizggml.__main__",),
 )

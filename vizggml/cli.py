@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from vizggml.cli_export import check_output, view
 from vizggml.errors import VizggmlError
 from vizggml.files import write_whole
 
@@ -155,25 +156,9 @@ def trace(
         print(f"{output}: {len(recorded)} events, {output.stat().st_size} bytes; the text: {prompt + text!r}")
 
 
-@app.command(epilog=epilog("vizggml view run.vgt -o run.html"))
-def view(
-    trace_file: Annotated[Path, typer.Argument(metavar="TRACE", help="a trace file (.vgt)")],
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="the page to write; default beside TRACE")
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="open the page")] = True,
-) -> None:
-    """Turn a trace into one HTML file with the player, and open it."""
-    from vizggml.timeline.trace import load_trace
-
-    page = output or trace_file.with_suffix(".html")
-    check_output(page, (".html",))
-    save_trace(load_trace(trace_file), page)
-    print(page)
-    if browser:
-        import webbrowser
-
-        webbrowser.open(page.resolve().as_uri())
+app.command(epilog=epilog("vizggml view run.vgt", "vizggml view run.vgt -o map.gif --from 100 --to 400 --pane map"))(
+    view
+)
 
 
 @app.command(epilog=epilog("vizggml graph smollm2 -o decode.svg", "vizggml graph relu.json -o relu.dot"))
@@ -362,16 +347,6 @@ def save_trace(recorded: Trace, output: Path) -> None:
         to_html(recorded, output)
     else:
         recorded.save(output)
-
-
-def check_output(path: Path, suffixes: tuple[str, ...]) -> None:
-    """Refuse before any work is done what could not be written after it."""
-    if path.suffix not in suffixes:
-        raise VizggmlError(f"output {str(path)!r}: the name must end in {' or '.join(suffixes)}")
-    if not path.resolve().parent.is_dir():
-        raise VizggmlError(f"output {str(path)!r}: there is no folder {str(path.parent)!r}")
-    if path.is_dir():
-        raise VizggmlError(f"output {str(path)!r}: it is a folder")
 
 
 def short(value: object) -> object:
