@@ -157,8 +157,8 @@ def test_errors_name_the_thing() -> None:
         run(forward_flash_attn_ext, dst)
     dst.src[0] = tensor("F32", np.zeros((1, 4, 1, 32)))
     dst.src[1] = tensor("F16", np.zeros((1, 4, 4, 32)))
-    dst.src[1].type, dst.src[1].nb = TYPES["Q5_0"], (22, 22, 22, 22)
-    with pytest.raises(VizggmlError, match="no kernel for '' of type Q5_0; there is one for F32"):
+    dst.src[1].type, dst.src[1].nb = TYPES["IQ1_S"], (50, 50, 50, 50)
+    with pytest.raises(VizggmlError, match="no kernel for '' of type IQ1_S; there is one for F32"):
         run(forward_flash_attn_ext, dst)
     dst.src[0] = None
     with pytest.raises(VizggmlError, match="needs Q, K and V"):

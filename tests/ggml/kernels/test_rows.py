@@ -13,6 +13,7 @@ from vizggml.errors import VizggmlError
 from vizggml.ggml.kernels import KERNELS
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Tensor
+from vizggml.ggml.types import TYPES
 
 READ = ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0", "Q6_K"]
 WRITTEN = ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0"]
@@ -105,5 +106,7 @@ def test_types_without_a_kernel() -> None:
             ComputeParams(), result("GET_ROWS", "F32", (4,), ints("I64", np.zeros((1, 1, 1, 4), int)), rows)
         )
     cache, x = tensor("Q6_K", normal(1, 1, 1, 2, 256)), tensor("F32", normal(1, 1, 1, 1, 256))
-    with pytest.raises(VizggmlError, match="op SET_ROWS has no kernel for F32, I32, Q6_K to Q6_K"):
-        KERNELS["SET_ROWS"](ComputeParams(), into("Q6_K", cache, x, rows))
+    node = into("Q6_K", cache, x, rows)
+    node.type = cache.type = TYPES["IQ2_XS"]
+    with pytest.raises(VizggmlError, match="op SET_ROWS has no kernel for F32, I32, IQ2_XS to IQ2_XS"):
+        KERNELS["SET_ROWS"](ComputeParams(), node)

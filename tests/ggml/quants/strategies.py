@@ -28,3 +28,13 @@ def rows(draw: st.DrawFn, multiple: int) -> NDArray[np.float32]:
         "positive": lambda: rng.random(shape) + 2,
     }[kind]()
     return (x * scale).astype(np.float32)
+
+
+@st.composite
+def importances(draw: st.DrawFn, n: int) -> NDArray[np.float32]:
+    """What an error in each column costs: even, peaked, with columns that cost nothing, all the same."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    even = rng.random(n)
+    kind = draw(st.sampled_from(("even", "peaked", "holes", "same")))
+    made = {"even": even, "peaked": even**8 * 1e3, "holes": np.where(even < 0.5, 0, even), "same": np.ones(n)}[kind]
+    return made.astype(np.float32)

@@ -18,7 +18,7 @@ from vizggml.errors import VizggmlError
 from vizggml.ggml import quants
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.quants.floats import bf16_values
-from vizggml.ggml.quants.legacy import split_q4_1, sums_q8_1
+from vizggml.ggml.quants.legacy import sums_q8_1
 from vizggml.ggml.quants.rounding import Floats
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import CACHE_LINE_SIZE, TYPES
@@ -312,7 +312,7 @@ def _weights(scores: Floats, M: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _encoded_q(a: Attention, q: Floats, Q_q: Floats) -> tuple[Floats, Floats | None]:
-    """Q (rows, DK) as its encoding in the scratch says; and for a K of Q4_1 the sums that meet K's minimums."""
+    """Q (rows, DK) as its encoding in the scratch says; and for a K of Q4_1 or Q5_1 the sums that meet K's minimums."""
     type = TYPES[a.k.type.vec_dot_type]
     n_bytes = type.row_size(a.DK)
     encoded = Q_q.view(np.uint8)[:, :n_bytes]
@@ -329,7 +329,7 @@ def _row_scores(a: Attention, at: tuple[Rows, Rows, Rows], cells: slice, q: Floa
         own = (i3 == s3) & (heads == head)
         plane = a.kv_plane(a.k, s3, head)
         if q_sums is not None:
-            K, mins = split_q4_1(a.k.array()[plane][cells])
+            K, mins = quants.scaled_and_mins(a.k.type, a.k.array()[plane][cells])
             kq = a.scores(q[own] @ K.T + q_sums[own] @ mins.T)
         else:
             kq = a.scores(q[own] @ _plane(a.k, *plane, cells).T)

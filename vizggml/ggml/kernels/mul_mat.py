@@ -19,7 +19,7 @@ from vizggml.ggml import quants
 from vizggml.ggml.kernels.chunks import ALL_EXPERTS, chunk_grid, chunks_of, shared_chunks
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.quants.floats import bf16_values
-from vizggml.ggml.quants.legacy import split_q4_1, sums_q8_1
+from vizggml.ggml.quants.legacy import sums_q8_1
 from vizggml.ggml.quants.rounding import Floats
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import TYPES, Type
@@ -191,6 +191,6 @@ def _activations(params: ComputeParams, src0: Tensor, src1: Tensor, plane: Plane
 
 def _weights(params: ComputeParams, src0: Tensor, i03: int, i02: int, first: int, last: int) -> Decoded:
     """Rows of weights decoded. Minimums come apart where ggml multiplies them by the activations' sums."""
-    if src0.type.name == "Q4_1" and not params.textbook:
-        return split_q4_1(src0.array()[i03, i02, first:last])
+    if src0.type.name in ("Q4_1", "Q5_1") and not params.textbook:
+        return quants.scaled_and_mins(src0.type, src0.array()[i03, i02, first:last])
     return _floats(src0, i03, i02, (first, last)), None

@@ -1,7 +1,8 @@
 """Quantization: rows of floats into blocks of bytes, and back.
 
-`quantize` and `dequantize` are for people and files, and emit events. Kernels, which run on several threads, take the
-raw functions: `encode`, `decode`, and `from_float`, which encodes activations the way ggml's CPU backend does.
+`quantize` and `dequantize` are for people and files, and emit events; `open_block` takes one block apart. Kernels,
+which run on several threads, take the raw functions: `encode`, `decode`, and `from_float`, which encodes activations
+the way ggml's CPU backend does.
 """
 
 from __future__ import annotations
@@ -14,57 +15,47 @@ from numpy.typing import ArrayLike, NDArray
 
 from vizggml.errors import VizggmlError
 from vizggml.events import NO_TENSOR, BlockDecoded, BlockEncoded, RowsDecoded, RowsEncoded, TensorId, bus
-from vizggml.ggml.quants import floats, k, legacy
+from vizggml.ggml.quants import floats, parts
+from vizggml.ggml.quants.block import Block, Field, open_block, summary
+from vizggml.ggml.quants.parts import Layout
 from vizggml.ggml.quants.rounding import Blocks, Floats
+from vizggml.ggml.quants.table import ENCODERS, FROM_FLOAT, LAYOUTS, WEIGHTED
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import Type, type_named
 
-Encoder = Callable[[Floats], Blocks]
+__all__ = [
+    "DECODERS",
+    "ENCODERS",
+    "FROM_FLOAT",
+    "LAYOUTS",
+    "WEIGHTED",
+    "Block",
+    "Field",
+    "decode",
+    "dequantize",
+    "encode",
+    "from_float",
+    "open_block",
+    "quantize",
+    "scaled_and_mins",
+    "to_float",
+]
+
 Decoder = Callable[[Blocks], Floats]
 _Codec = TypeVar("_Codec")
-Parts = Callable[[Blocks], tuple[Floats, Floats, NDArray[np.generic]]]
 
-ENCODERS: dict[str, Encoder] = {
-    "F32": floats.encode_f32,
-    "F16": floats.encode_f16,
-    "BF16": floats.encode_bf16,
-    "Q4_0": legacy.quantize_q4_0,
-    "Q4_1": legacy.quantize_q4_1,
-    "Q8_0": legacy.quantize_q8_0,
-    "Q8_1": legacy.quantize_q8_1,
-    "Q8_K": k.quantize_q8_k,
-}
-"""`from_float_ref` of ggml's type_traits, ggml/src/ggml.c: float32 (..., ne0) to bytes (..., blocks, type_size)."""
 
-FROM_FLOAT: dict[str, Encoder] = {
-    **ENCODERS,
-    "Q8_0": legacy.from_float_q8_0,
-    "Q8_1": legacy.from_float_q8_1,
-}
-"""`from_float` of the CPU's type_traits_cpu, ggml/src/ggml-cpu/ggml-cpu.c, with AVX2."""
+def _decoder(layout: Layout) -> Decoder:
+    return lambda blocks: parts.values(layout.parts(parts.fields(blocks, layout.record)))
+
 
 DECODERS: dict[str, Decoder] = {
     "F32": floats.decode_f32,
     "F16": floats.decode_f16,
     "BF16": floats.decode_bf16,
-    "Q4_0": legacy.dequantize_q4_0,
-    "Q4_1": legacy.dequantize_q4_1,
-    "Q8_0": legacy.dequantize_q8_0,
-    "Q8_1": legacy.dequantize_q8_1,
-    "Q6_K": k.dequantize_q6_k,
-    "Q8_K": k.dequantize_q8_k,
+    **{name: _decoder(layout) for name, layout in LAYOUTS.items()},
 }
 """`to_float` of ggml's type_traits, ggml/src/ggml.c: bytes (..., blocks, type_size) to float32 (..., ne0)."""
-
-PARTS: dict[str, Parts] = {
-    "Q4_0": legacy.parts_q4_0,
-    "Q4_1": legacy.parts_q4_1,
-    "Q8_0": legacy.parts_q8_0,
-    "Q8_1": legacy.parts_q8_1,
-    "Q6_K": k.parts_q6_k,
-    "Q8_K": k.parts_q8_k,
-}
-"""Scale, minimum and codes of each block."""
 
 
 def _pick(table: Mapping[str, _Codec], type: Type, what: str) -> _Codec:
@@ -74,36 +65,70 @@ def _pick(table: Mapping[str, _Codec], type: Type, what: str) -> _Codec:
     return found
 
 
-def encode(type: Type, x: Floats) -> Blocks:
-    """Rows (..., ne0) as `quantize_row_*_ref` encodes them; bytes (..., blocks, type_size). No events."""
+def encode(type: Type, x: Floats, importance: Floats | None = None) -> Blocks:
+    """Rows (..., ne0) as `ggml_quantize_chunk` encodes them; bytes (..., blocks, type_size). No events."""
     type.row_size(x.shape[-1])
-    return _pick(ENCODERS, type, "quantizer")(x)
+    with np.errstate(all="ignore"):
+        if importance is not None and type.name in WEIGHTED:
+            return WEIGHTED[type.name](x, importance)
+        if type.name in WEIGHTED and type.name not in ENCODERS:
+            raise VizggmlError(f"type {type.name}: cannot be encoded without importance, one number for each column")
+        return _pick(ENCODERS, type, "quantizer")(x)
 
 
 def from_float(type: Type, x: Floats) -> Blocks:
     """Rows (..., ne0) as the CPU backend encodes activations; bytes (..., blocks, type_size). No events."""
-    return _pick(FROM_FLOAT, type, "quantizer")(x)
+    with np.errstate(all="ignore"):
+        return _pick(FROM_FLOAT, type, "quantizer")(x)
 
 
 def decode(type: Type, blocks: Blocks) -> Floats:
     """Bytes (..., blocks, type_size) to rows (..., ne0). No events."""
-    return _pick(DECODERS, type, "dequantizer")(blocks)
+    with np.errstate(all="ignore"):
+        return _pick(DECODERS, type, "dequantizer")(blocks)
 
 
-def quantize(type: Type | str, x: ArrayLike, *, tensor: TensorId = NO_TENSOR) -> NDArray[np.uint8]:
+def scaled_and_mins(type: Type, blocks: Blocks) -> tuple[Floats, Floats]:
+    """Rows (..., ne0) without their minimums, and the minimum of each block (..., blocks), for types with one of each.
+
+    Where activations are taken in Q8_1, ggml multiplies the minimums by the activations' sums on their own.
+    """
+    layout = LAYOUTS[type.name]
+    found = layout.parts(parts.fields(blocks, layout.record))
+    if found.mins is None:
+        raise VizggmlError(f"type {type.name}: has no minimums")
+    with np.errstate(all="ignore"):
+        return parts.scaled(found).reshape(*blocks.shape[:-2], -1), found.mins[..., 0]
+
+
+def _importance(type: Type, rows: Floats, importance: ArrayLike | None) -> Floats | None:
+    if importance is None:
+        return None
+    costs = np.asarray(importance, np.float32)
+    if costs.shape[-1:] != rows.shape[-1:] or costs.ndim > rows.ndim:
+        raise VizggmlError(f"type {type.name}: importance of shape {costs.shape} is not for rows of shape {rows.shape}")
+    return costs
+
+
+def quantize(
+    type: Type | str, x: ArrayLike, importance: ArrayLike | None = None, *, tensor: TensorId = NO_TENSOR
+) -> NDArray[np.uint8]:
     """Encode rows of floats (..., ne0): their bytes, (..., bytes of a row).
 
-    `ggml_quantize_chunk` without an importance matrix, ggml/src/ggml.c. VizggmlError if there is no quantizer for
-    `type`, or if `ne0` is not a whole number of its blocks.
+    `ggml_quantize_chunk`, ggml/src/ggml.c. `importance` says how much an error in each column costs, (ne0) or (...,
+    ne0); some types demand it, some take no notice of it. VizggmlError if there is no quantizer for `type`, if `ne0`
+    is not a whole number of its blocks, or if importance is missing or not for these rows.
     """
     type = type if isinstance(type, Type) else type_named(type)
-    rows = np.asarray(x, np.float32)
+    rows = np.ascontiguousarray(x, np.float32)
     rows = rows.reshape(1, -1) if rows.ndim == 0 else rows
-    blocks = encode(type, rows)
+    costs = _importance(type, rows, importance)
+    blocks = encode(type, rows, costs)
     if bus.on:
         n_rows, n_blocks = _counts(blocks)
-        bus.emit(RowsEncoded(tensor, type.name, n_rows, n_blocks, blocks.nbytes, False))
-        if bus.wants(BlockEncoded) and type.name in PARTS:
+        weighted = costs is not None and type.name in WEIGHTED
+        bus.emit(RowsEncoded(tensor, type.name, n_rows, n_blocks, blocks.nbytes, weighted))
+        if bus.wants(BlockEncoded) and type.name in LAYOUTS:
             _emit_blocks(BlockEncoded, tensor, type, blocks)
     return blocks.reshape(*rows.shape[:-1], type.row_size(rows.shape[-1]))
 
@@ -121,7 +146,7 @@ def dequantize(type: Type | str, blocks: NDArray[np.uint8], *, tensor: TensorId 
     if bus.on:
         n_rows, n_blocks = _counts(blocks)
         bus.emit(RowsDecoded(tensor, type.name, n_rows, n_blocks, blocks.nbytes))
-        if bus.wants(BlockDecoded) and type.name in PARTS:
+        if bus.wants(BlockDecoded) and type.name in LAYOUTS:
             _emit_blocks(BlockDecoded, tensor, type, blocks)
     return y
 
@@ -142,7 +167,7 @@ def _counts(blocks: Blocks) -> tuple[int, int]:
 
 
 def _emit_blocks(kind: type[BlockEncoded] | type[BlockDecoded], tensor: TensorId, type: Type, blocks: Blocks) -> None:
-    scales, mins, codes = PARTS[type.name](np.ascontiguousarray(blocks))
+    scales, mins, codes = summary(type, blocks)
     each = zip(scales.ravel(), mins.ravel(), codes.reshape(-1, codes.shape[-1]), strict=True)
     for i, (scale, low, row) in enumerate(each):
         bus.emit(kind(tensor, type.name, i, float(scale), float(low), tuple(row.tolist())))

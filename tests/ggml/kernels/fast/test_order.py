@@ -15,10 +15,10 @@ from tests.ggml.kernels.operands import blocks_of, mul_mat, run, tensor
 from vizggml.ggml import quants
 from vizggml.ggml.kernels.fast import FAST, lanes
 from vizggml.ggml.quants import legacy
+from vizggml.ggml.quants.block import summary
 from vizggml.ggml.types import TYPES
 
 Floats = NDArray[np.float32]
-PARTS = {"Q4_0": legacy.parts_q4_0, "Q4_1": legacy.parts_q4_1, "Q8_0": legacy.parts_q8_0, "Q8_1": legacy.parts_q8_1}
 
 
 def fma(x: Floats, y: Floats, z: Floats) -> Floats:
@@ -37,8 +37,8 @@ def halves(x: Floats) -> Floats:
 def by_codes(name: str, w: Floats, x: Floats) -> Floats:
     """`ggml_vec_dot_q4_1_q8_1` and its like: eight lanes, in each the products of four codes of every block."""
     given = legacy.from_float_q8_1(x) if name == "Q4_1" else legacy.from_float_q8_0(x)
-    dw, minimum, codes = PARTS[name](blocks_of(TYPES[name], w))
-    dx, _, by = PARTS["Q8_1" if name == "Q4_1" else "Q8_0"](given)
+    dw, minimum, codes = summary(TYPES[name], blocks_of(TYPES[name], w))
+    dx, _, by = summary(TYPES["Q8_1" if name == "Q4_1" else "Q8_0"], given)
     signed = codes.astype(np.int32) - 8 * (name == "Q4_0")
     acc = np.zeros((len(x), len(w), 8), np.float32)
     rest = np.zeros((len(x), len(w)), np.float32)
