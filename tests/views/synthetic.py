@@ -38,10 +38,13 @@ class Builder:
     edges: list[tuple[int, int, int]] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
 
+    known: dict[str, int] = field(default_factory=dict)
+
     def text(self, value: str) -> int:
-        if value not in self.strings:
+        if value not in self.known:
+            self.known[value] = len(self.strings)
             self.strings.append(value)
-        return self.strings.index(value)
+        return self.known[value]
 
     def leaf(self, name: str, ne: tuple[int, ...] = (8,), layer: int = -1, type: str = "F32") -> int:
         self.rows.append((name, type, "NONE", ne, layer))
@@ -59,7 +62,8 @@ class Builder:
         ne = np.ones((n, 4))
         for i, row in enumerate(self.rows):
             ne[i, : len(row[3])] = row[3]
-        leafs = [i for i in range(n) if i not in set(self.nodes)]
+        nodes = set(self.nodes)
+        leafs = [i for i in range(n) if i not in nodes]
         i4, u4 = np.int32, np.uint32
         columns: dict[str, NDArray[Any]] = {
             "tensor.name": np.array([self.text(r[0]) for r in self.rows], i4),
@@ -182,6 +186,55 @@ def hostile() -> SyntheticTracks:
 
 
 ENDLESS = -1.0
+
+
+def anonymous(tracks: SyntheticTracks) -> SyntheticTracks:
+    """The same graph, as one whose tensors have no names to tell a layer by."""
+    n = len(tracks.columns["tensor.name"])
+    first = len(tracks.strings)
+    tracks.strings.extend(f"t{i}" for i in range(n))
+    tracks.columns["tensor.name"] = np.arange(first, first + n, dtype=np.int32)
+    tracks.columns["tensor.layer"] = np.full(n, -1, np.int32)
+    return tracks
+
+
+def sliding(n_layers: int = 12, every: int = 6) -> SyntheticTracks:
+    """Layers of five nodes; each `every`-th reads the mask of the whole context, the others that of a window."""
+    b = Builder()
+    whole, window = b.leaf("kq_mask"), b.leaf("kq_mask_swa")
+    cur = b.node("GET_ROWS", "embd", b.leaf("w"), b.leaf("ids"))
+    for il in range(n_layers):
+        mask = whole if (il + 1) % every == 0 else window
+        kq = b.node("MUL_MAT", f"kq-{il}", b.leaf(f"blk.{il}.attn_k.weight", layer=il), cur, layer=il)
+        probs = b.node("SOFT_MAX", f"kq_soft_max-{il}", kq, mask, layer=il)
+        attn = b.node("ADD", f"attn-{il}", probs, cur, layer=il)
+        up = b.node("MUL_MAT", f"up-{il}", b.leaf(f"blk.{il}.up.weight", layer=il), attn, layer=il)
+        cur = b.node("ADD", f"l_out-{il}", up, attn, layer=il)
+    b.node("NORM", "norm", cur)
+    return b.tracks()
+
+
+def mixture(n_dense: int = 1, n_layers: int = 6) -> SyntheticTracks:
+    """Layers of experts, the first of which are dense, as in DeepSeek."""
+    b = Builder()
+    cur = b.node("GET_ROWS", "embd", b.leaf("w"), b.leaf("ids"))
+    for il in range(n_layers):
+
+        def w(name: str, il: int = il) -> int:
+            return b.leaf(f"blk.{il}.{name}.weight", layer=il)
+
+        normed = b.node("RMS_NORM", f"norm-{il}", cur, layer=il)
+        attn = b.node(
+            "ADD", f"ffn_inp-{il}", b.node("MUL_MAT", f"attn-{il}", w("attn"), normed, layer=il), cur, layer=il
+        )
+        if il < n_dense:
+            out = b.node("MUL_MAT", f"ffn_out-{il}", w("ffn_down"), attn, layer=il)
+        else:
+            logits = b.node("MUL_MAT", f"ffn_moe_logits-{il}", w("ffn_gate_inp"), attn, layer=il)
+            chosen = b.node("ARGSORT", f"ffn_moe_argsort-{il}", logits, layer=il)
+            out = b.node("MUL_MAT_ID", f"ffn_moe_out-{il}", w("ffn_down_exps"), attn, chosen, layer=il)
+        cur = b.node("ADD", f"l_out-{il}", out, attn, layer=il)
+    return b.tracks()
 
 
 def teaching() -> SyntheticTracks:

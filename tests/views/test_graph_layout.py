@@ -6,13 +6,14 @@ Graphviz decides coordinates, so topology and geometry are tested, never a coord
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.views.synthetic import Builder, SyntheticTracks, hostile, lesson, llama
+from tests.views.synthetic import Builder, SyntheticTracks, hostile, lesson, llama, sliding
 from vizggml.views import dot_layout
 from vizggml.views.graph_layout import GraphLayout, graph_layout, layout, polyline
 from vizggml.views.sections import cut
@@ -185,6 +186,33 @@ def test_the_layout_is_json_and_the_same_each_time() -> None:
     once = json.dumps(layout(llama(3)))
     dot_layout._by_dot.cache_clear()
     assert json.dumps(layout(llama(3))) == once
+
+
+def test_the_layout_says_in_what_a_layer_differs() -> None:
+    sections = drawn(llama(4))["sections"]
+    names = read_graph(llama(4), 0).tensors.name
+    assert [s["label"] for s in sections if "differs" in s] == ["block 3"]
+    differs = sections[4]["differs"]
+    assert (differs["like"], differs["removed"], differs["changed"]) == (3, [], [])
+    assert [names[t] for t in differs["added"]] == ["attn_out_rows-3", "inp_rows-3"]
+
+
+def test_folded_draws_each_kind_of_layer_once() -> None:
+    folded = graph_layout(read_graph(sliding(12, 6), 0), folded=True)
+    assert [s["label"] for s in folded["sections"]] == ["input", "block 0", "block 5", "output"]
+
+
+def test_a_big_graph_that_repeats_nothing_is_laid_out_without_asking_dot_for_all(counted: list[str]) -> None:
+    chance = random.Random(3)
+    b = Builder()
+    nodes = [b.leaf("x")]
+    for i in range(4000):
+        more = [chance.choice(nodes[-9:])] if chance.random() < 0.4 else []
+        nodes.append(b.node(chance.choice(["ADD", "MUL", "SQR", "NORM"]), f"n{i}", nodes[-1], *more))
+    graph = drawn(b.tracks())
+    assert sum(len(s["nodes"]) for s in graph["sections"]) == 4000
+    assert sum(source.count("width=") for source in counted) < 2000
+    assert 0.6 < graph["width"] / graph["height"] < 3
 
 
 def test_a_polyline_turns_its_corners_round() -> None:

@@ -22,6 +22,7 @@ ENTRY = 1
 """Width and height of the point where a tensor from another section enters, or one for others leaves."""
 
 TIMEOUT_S = 20
+DOT_NODES = 1200
 PIXELS_PER_INCH = 72
 
 Points = tuple[float, ...]
@@ -40,6 +41,20 @@ class Placed:
     x: tuple[float, ...]
     y: tuple[float, ...]
     edges: dict[tuple[int, int], Points]
+
+
+def place_all(sections: dict[int, Section]) -> dict[int, Placed]:
+    """The layout of each section. Beyond DOT_NODES in distinct sections dot is not asked: it takes seconds."""
+    out, known = {}, set()
+    n_nodes = 0
+    for s, section in sections.items():
+        source = dot_source(section)
+        if source not in known and n_nodes <= DOT_NODES:
+            known.add(source)
+            n_nodes += len(section.boxes)
+        placed = _by_dot(source) if source in known else None
+        out[s] = placed if placed is not None else by_depth(section)
+    return out
 
 
 def place(section: Section) -> Placed:

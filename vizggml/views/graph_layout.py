@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
-from vizggml.views.dot_layout import Placed, Points, place
+from vizggml.views.dot_layout import Placed, Points, place_all
 from vizggml.views.sections import NODE_HEIGHT, Section, cut, folds
 from vizggml.views.tables import GraphTable, Tensors, Tracks, graph_ids, read_graph, read_sources
 
@@ -20,6 +20,15 @@ HEADER = 26
 GAP = 44
 GUTTER = 64
 WANTED_ASPECT = 1.5
+
+
+class Differs(TypedDict):
+    """How a section differs from the one that it nearly repeats; tensors, and words for what is otherwise."""
+
+    like: int
+    added: list[int]
+    removed: list[int]
+    changed: list[tuple[int, str]]
 
 
 class SectionLayout(TypedDict):
@@ -32,6 +41,7 @@ class SectionLayout(TypedDict):
     w: int
     h: int
     nodes: list[int]
+    differs: NotRequired[Differs]
 
 
 class NodeColumns(TypedDict):
@@ -79,15 +89,15 @@ def graph_layout(graph: GraphTable, folded: bool = False) -> GraphLayout:
     """The layout of one graph; `folded` leaves out all but the first section of each fold, for a still picture."""
     sections = cut(graph)
     runs = folds(sections)
-    hidden = {s for run, _ in runs for s in run[1:]} if folded else set()
-    shown = [s for s in range(len(sections)) if s not in hidden]
-    placed = {s: place(sections[s]) for s in shown}
+    stand_in = _stand_ins(sections, runs) if folded else {}
+    shown = [s for s in range(len(sections)) if stand_in.get(s, s) == s]
+    placed = place_all({s: sections[s] for s in shown})
     frames = stack([_frame(sections[s], placed[s]) for s in shown])
     at = dict(zip(shown, frames, strict=True))
     rows = _Rows()
     for s in shown:
         rows.add_section(s, sections[s], placed[s], at[s])
-    rows.add_crossings(sections, placed, at, {s: run[0] for run, _ in runs for s in run} if folded else {})
+    rows.add_crossings(sections, placed, at, stand_in)
     return {
         "graph": graph.graph,
         "n_nodes": len(graph.nodes),
@@ -116,8 +126,18 @@ def _frame(section: Section, placed: Placed) -> Frame:
     return Frame(math.ceil(placed.width) + 2 * MARGIN, math.ceil(placed.height) + HEADER + MARGIN)
 
 
+def _stand_ins(sections: list[Section], runs: list[tuple[list[int], str]]) -> dict[int, int]:
+    """For each section of a fold the first one there that is built the same way."""
+    out = {}
+    for run, _ in runs:
+        first: dict[int, int] = {}
+        for s in run:
+            out[s] = first.setdefault(sections[s].repeat if sections[s].repeat >= 0 else s, s)
+    return out
+
+
 def _section(s: int, section: Section, at: Frame) -> SectionLayout:
-    return {
+    out: SectionLayout = {
         "id": s,
         "label": section.label,
         "layer": section.layer,
@@ -128,6 +148,10 @@ def _section(s: int, section: Section, at: Frame) -> SectionLayout:
         "h": at.h,
         "nodes": section.nodes,
     }
+    d = section.differs
+    if d is not None:
+        out["differs"] = {"like": d.like, "added": d.added, "removed": d.removed, "changed": d.changed}
+    return out
 
 
 def stack(frames: Sequence[Frame]) -> list[Frame]:
@@ -136,7 +160,9 @@ def stack(frames: Sequence[Frame]) -> list[Frame]:
         return []
     best: list[Frame] = []
     best_off = math.inf
-    for n_columns in range(1, len(frames) + 1):
+    n_columns = 0
+    while n_columns < len(frames):
+        n_columns += 1 + n_columns // 16
         tried = _in_columns(frames, n_columns)
         width = max(f.column_right for f in tried) + MARGIN
         height = max(f.y + f.h for f in tried) + MARGIN

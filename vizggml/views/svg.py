@@ -162,7 +162,7 @@ def _section(section: SectionLayout, drawn: GraphLayout) -> list[str]:
 
 
 def _is_folded(run: list[int], drawn: GraphLayout) -> bool:
-    return not any(section["id"] == run[1] for section in drawn["sections"])
+    return len({section["id"] for section in drawn["sections"]} & set(run)) < len(run)
 
 
 def path(points: list[int]) -> str:
