@@ -25,6 +25,7 @@ FLOORS = (
     ("vizggml.widgets", "vizggml.export"),
     ("vizggml.lab",),
     ("vizggml.cli_print", "vizggml.cli_export"),
+    ("vizggml.cli_diff",),
     ("vizggml.cli",),
     ("vizggml.__main__",),
 )

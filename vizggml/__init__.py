@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from vizggml.timeline.diff import diff
     from vizggml.timeline.record import record
     from vizggml.timeline.trace import load_trace
+    from vizggml.widgets.compare import compare
     from vizggml.widgets.live import live
     from vizggml.widgets.view import view
 
 __version__ = "0.1.0"
-__all__ = ["VizggmlError", "diff", "ggml", "live", "load_model", "load_trace", "record", "view"]
+__all__ = ["VizggmlError", "compare", "diff", "ggml", "live", "load_model", "load_trace", "record", "view"]
 
 _HOMES = {
+    "compare": ("vizggml.widgets.compare", "compare"),
     "diff": ("vizggml.timeline.diff", "diff"),
     "ggml": ("vizggml.ggml", None),
     "live": ("vizggml.widgets.live", "live"),
@@ -45,7 +47,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'vizggml' has no attribute {name!r}")
     module, attribute = _HOMES[name]
     found = importlib.import_module(module)
-    if module.startswith("vizggml.timeline."):
+    if module.startswith("vizggml.timeline.") or name == "compare":
         importlib.import_module("vizggml.export")  # which gives a trace its to_html, to_svg and their like
     return found if attribute is None else getattr(found, attribute)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from vizggml.cli_diff import diff
 from vizggml.cli_export import check_output, view
 from vizggml.errors import VizggmlError
 from vizggml.files import write_whole
@@ -159,6 +160,9 @@ def trace(
 app.command(epilog=epilog("vizggml view run.vgt", "vizggml view run.vgt -o map.gif --from 100 --to 400 --pane map"))(
     view
 )
+
+
+app.command(epilog=epilog("vizggml diff off.vgt on.vgt -o diff.html", "vizggml diff off.vgt on.vgt --json"))(diff)
 
 
 @app.command(epilog=epilog("vizggml graph smollm2 -o decode.svg", "vizggml graph relu.json -o relu.dot"))

@@ -52,7 +52,7 @@ def html(
         alt=f"{named}: one step, as memory timeline, memory map and graph",
         version=vizggml.__version__,
         script=Markup(script),
-        script_hash=Markup(_hash(script)),
+        script_hash=Markup(hash_of(script)),
         layout=Markup(packed(drawing.encode("utf-8", "replace"))),
         tracks=Markup(packed(tracks.to_bytes())),
         still=Markup(base64.b64encode(picture.encode("utf-8", "replace")).decode("ascii")),
@@ -77,9 +77,9 @@ def packed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
 
 
-def script_of(options: dict[str, object]) -> str:
+def script_of(options: dict[str, object], start: str = "boot.js") -> str:
     """The page's one script: the player, the options, the start."""
-    boot = resources.files("vizggml").joinpath("export", "boot.js").read_text("utf-8")
+    boot = resources.files("vizggml").joinpath("export", start).read_text("utf-8")
     chosen = json.dumps(options, sort_keys=True)
     return safe_script(f"\n{player_module()}\nconst OPTIONS = {chosen};\n{boot}")
 
@@ -90,7 +90,7 @@ def safe_script(source: str) -> str:
     return re.sub(r"</(script)", r"<\\/\1", source, flags=re.IGNORECASE)
 
 
-def _hash(script: str) -> str:
+def hash_of(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,9 +19,11 @@ from vizggml.timeline.trace import Trace
 from vizggml.timeline.tracks import Tracks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 LABELS = ("A", "B")
+EXPORTERS: dict[str, Callable[..., None]] = {}
+"""What a comparison can be written as, by name; `vizggml.export` fills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,12 @@ class Diff:
         from vizggml.timeline.diff_words import answer
 
         return answer(self)
+
+    def to_html(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write both traces side by side as one page. VizggmlError before vizggml.export is imported."""
+        if "html" not in EXPORTERS:
+            raise VizggmlError("comparison: import vizggml.export first, it writes pages")
+        EXPORTERS["html"](self, path, **options)
 
     def __repr__(self) -> str:
         from vizggml.timeline.diff_words import text

@@ -72,12 +72,17 @@ def summary(found: Diff) -> list[str]:
     """The sentences, the most telling first."""
     if not found:
         return ["The two traces are alike: same graphs, same plan of memory, same text."]
-    said = [_headline(found)]
     main = found.main
-    if main is not None:
-        said += [line for line in (_ops(main), _memory(main), _fate(main)) if line]
-    said += [line for line in (_cache(found), _alone(found), _text(found)) if line]
-    return said
+    figures = (_memory(main), _fate(main), _buffers(found)) if main is not None else ()
+    return [*headline(found), *(line for line in figures if line)]
+
+
+def headline(found: Diff) -> list[str]:
+    """What was set differently and what it did; then what no figure says: operations, graphs, the text."""
+    if not found:
+        return summary(found)
+    others = (_ops(found.main) if found.main is not None else "", _alone(found), _text(found))
+    return [_headline(found), *(line for line in others if line)]
 
 
 def _headline(found: Diff) -> str:
@@ -99,8 +104,8 @@ def _headline(found: Diff) -> str:
 
 def _ops(pair: PairDiff) -> str:
     gone, new = (_counted(pair, kind) for kind in ("removed", "added"))
-    parts = [f"{word}: {ops}" for word, ops in (("gone", gone), ("new", new)) if ops]
-    return f"In the graph {pair.role}: {'; '.join(parts)}." if parts else ""
+    parts = [f"{word} {ops}" for word, ops in (("loses", gone), ("gains", new)) if ops]
+    return f"The graph {pair.role} {' and '.join(parts)}." if parts else ""
 
 
 def _counted(pair: PairDiff, kind: str) -> str:
@@ -134,8 +139,12 @@ def _words(kind: str) -> str:
     return {"longer": "live longer", "shorter": "live shorter"}.get(kind, kind)
 
 
-def _cache(found: Diff) -> str:
+def _buffers(found: Diff) -> str:
+    """Where they are not what the plan of the headline takes."""
     a, b = found.whole_a.compute, found.whole_b.compute
+    main = found.main
+    if main is not None and (a, b) == (main.figures_a.peak, main.figures_b.peak):
+        return ""
     return f"Compute buffers: {bytes_pair(a, b)}." if a != b and min(a, b) > 0 else ""
 
 

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:3f4f01914556001b2b859246337635a38047a8966f199f83262020993dc7151c
+// vizggml player, bundled; sources sha256:cee0b5330bc4fa766402456afa9624cb7b43265afb371e6272476d467b22ab1d
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -659,7 +659,7 @@ var Lanes = class {
 var MAGIC = [86, 71, 67, 79, 76, 0, 0, 1];
 var SCHEMA = 1;
 var ARRAYS = { u1: Uint8Array, i4: Int32Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
-function readContainer(bytes) {
+function readContainer(bytes, kind = "tracks") {
   const { buffer, start, length } = aligned(bytes);
   const head = new Uint8Array(buffer, start, Math.min(length, 16));
   if (length < 16 || MAGIC.some((byte, i) => head[i] !== byte)) {
@@ -671,7 +671,7 @@ function readContainer(bytes) {
   }
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 16, headerLength)));
   if (header.schema !== SCHEMA) throw new Error(`tracks: schema ${header.schema}, this player reads schema ${SCHEMA}`);
-  if (header.kind !== "tracks") throw new Error(`tracks: the container holds ${header.kind}, not tracks`);
+  if (header.kind !== kind) throw new Error(`${kind}: the container holds ${header.kind}, not ${kind}`);
   const origin = start + Math.ceil((16 + headerLength) / 8) * 8;
   return new Container(header, buffer, origin, start + length);
 }
@@ -3660,11 +3660,14 @@ var Now = class {
   }
 };
 
+// compare.css
+var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: border-box; display: flex; flex-direction: column; width: 100%; border: 1px solid var(--vg-line); border-radius: 6px; overflow: hidden; background: var(--vg-page); color: var(--vg-ink); font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif); -webkit-font-smoothing: antialiased; text-align: left; }\n.vg-compare *, .vg-compare *::before { box-sizing: border-box; }\n.vg-compare [hidden] { display: none !important; }\n.vg-compare button, .vg-compare input, .vg-compare select { font: inherit; color: inherit; margin: 0; }\n.vg-compare :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-cmp-fill { height: 100vh; border: 0; border-radius: 0; overflow-y: auto; }\n.vg-cmp-head { flex: none; padding: 20px 24px 16px; }\n.vg-cmp-claim { margin: 0; font-weight: 400; font-size: 22px; line-height: 1.3; letter-spacing: -0.01em; color: var(--vg-ink); }\n.vg-cmp-set { display: block; font-size: 13px; line-height: 20px; letter-spacing: 0; color: var(--vg-soft); }\n.vg-cmp-did { display: block; font-weight: 600; }\n.vg-cmp-did::first-letter { text-transform: uppercase; }\n.vg-cmp-figures { display: flex; flex-wrap: wrap; gap: 12px 36px; margin: 16px 0 0; }\n.vg-cmp-figures:empty { display: none; }\n.vg-cmp-figure { min-width: 96px; }\n.vg-cmp-figure dt { font-size: 11.5px; font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-figure dd { margin: 0; font-variant-numeric: tabular-nums; }\n.vg-cmp-values { font-size: 16px; line-height: 24px; white-space: nowrap; }\n.vg-cmp-values b { font-weight: 600; }\n.vg-cmp-was { color: var(--vg-soft); }\n.vg-cmp-arrow { margin: 0 6px; color: var(--vg-faint); }\n.vg-cmp-by { font-size: 12px; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-values b { font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-by { color: var(--vg-faint); }\n.vg-cmp-said { margin: 14px 0 0; padding: 0; list-style: none; max-width: 980px; font-size: 12.5px; line-height: 19px; color: var(--vg-soft); }\n.vg-cmp-said:empty { display: none; }\n\n.vg-cmp-table { flex: none; position: relative; display: flex; flex-direction: column; height: 236px; border-top: 1px solid var(--vg-line); }\n.vg-cmp-tools { flex: none; display: flex; align-items: center; gap: 8px 12px; padding: 6px 12px 6px 24px; }\n.vg-cmp-tools .vg-search { flex: 0 1 150px; width: auto; min-width: 90px; }\n.vg-cmp-tools .vg-select { flex: none; }\n.vg-cmp-chips { flex: 1; display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }\n.vg-cmp-chip { display: inline-flex; align-items: center; gap: 5px; height: 24px; padding: 0 8px; border: 1px solid transparent; border-radius: 12px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; cursor: pointer; }\n.vg-cmp-chip:hover { background: var(--vg-panel); color: var(--vg-ink) !important; }\n.vg-cmp-chip[aria-pressed="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); border-color: var(--vg-edge); }\n.vg-cmp-n { font-variant-numeric: tabular-nums; color: var(--vg-faint); }\n.vg-cmp-sign { display: inline-block; width: 12px; text-align: center; font-size: 11px; color: var(--vg-soft); }\n.vg-cmp-sign.vg-cmp-removed { color: var(--vg-bad); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-added { color: var(--vg-good); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-grown, .vg-cmp-sign.vg-cmp-shrunk, .vg-cmp-sign.vg-cmp-changed { color: var(--vg-source); }\n.vg-compare { --vg-columns: minmax(110px, 0.8fr) minmax(120px, 1.2fr) minmax(90px, 0.8fr) minmax(72px, 0.5fr) minmax(120px, 2.4fr) 84px; }\n.vg-cmp-columns, .vg-cmp-row { padding: 0 24px; }\n.vg-cmp-row { cursor: pointer; line-height: 24px; }\n.vg-cmp-kind .vg-cmp-sign { margin-right: 5px; }\n.vg-cmp-list .vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-cmp-list { border-top: 0; }\n.vg-cmp-table .vg-empty { position: absolute; top: 58px; left: 12px; margin: 0; }\n\n.vg-cmp-bar { flex: none; display: flex; align-items: center; gap: 12px; height: 38px; padding: 0 24px; border-top: 1px solid var(--vg-line); background: var(--vg-panel); }\n.vg-cmp-link[aria-pressed="true"] { border-color: transparent; }\n.vg-cmp-link { flex: none; min-width: 76px; }\n.vg-cmp-status { flex: 1; margin: 0; font-size: 12.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-sides { flex: 1 0 auto; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1px; background: var(--vg-line); border-top: 1px solid var(--vg-line); }\n.vg-cmp-side { display: flex; flex-direction: column; min-width: 0; background: var(--vg-page); }\n.vg-cmp-label { display: flex; align-items: baseline; gap: 8px; height: 34px; margin: 0; padding: 9px 12px 0; font-size: 13px; font-weight: 400; line-height: 18px; white-space: nowrap; overflow: hidden; }\n.vg-cmp-label b { font-weight: 600; }\n.vg-cmp-label .vg-soft { font-size: 12px; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-mark { margin-left: auto; padding: 0 8px; border-radius: 9px; background: var(--vg-accentWash); color: var(--vg-accent); font-size: 11.5px; }\n.vg-cmp-host { flex: 1 0 auto; height: var(--vg-cmp-height, 940px); }\n.vg-cmp-host > .vg-player { border-width: 1px 0 0; border-radius: 0; }\n.vg-cmp-narrow { --vg-columns: minmax(100px, 0.8fr) minmax(110px, 1.1fr) minmax(80px, 0.7fr) minmax(64px, 0.5fr) 78px; }\n.vg-cmp-narrow .vg-cmp-how { display: none; }\n.vg-cmp-narrow .vg-cmp-table { height: 282px; }\n.vg-cmp-narrow .vg-cmp-sides { grid-template-columns: minmax(0, 1fr); }\n.vg-cmp-narrow .vg-cmp-head { padding: 16px 14px 12px; }\n.vg-cmp-narrow .vg-cmp-claim { font-size: 19px; }\n.vg-cmp-narrow .vg-cmp-figures { gap: 10px 26px; }\n.vg-cmp-narrow .vg-cmp-tools { flex-wrap: wrap; padding: 6px 14px; }\n.vg-cmp-narrow .vg-cmp-chips { order: 3; flex-basis: 100%; }\n.vg-cmp-narrow .vg-cmp-columns, .vg-cmp-narrow .vg-cmp-row, .vg-cmp-narrow .vg-cmp-bar { padding: 0 14px; }\n';
+
 // style.css
 var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n.vg-pane-timeline .vg-text-button:disabled { visibility: hidden; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
 // styles.js
-var css = [style_default].join("\n");
+var css = [style_default, compare_default].join("\n");
 
 // live.js
 function liveSets({ tracks, relations }) {
@@ -4367,8 +4370,388 @@ var Transport = class {
   }
 };
 
+// compare_head.js
+function arrows(text) {
+  return visible(text).replaceAll("->", "→");
+}
+var CompareHead = class {
+  /** @param {any} meta */
+  constructor(meta) {
+    const [first, ...rest] = meta.summary;
+    const [set, did] = halves(first, meta.params.length > 0);
+    const claim = el("h1", "vg-cmp-claim", {}, [
+      ...set ? [el("span", "vg-cmp-set", { text: arrows(set) })] : [],
+      el("span", "vg-cmp-did", { text: arrows(did) })
+    ]);
+    const figures = el("dl", "vg-cmp-figures", {}, meta.differ ? meta.figures.map(card) : []);
+    const said = el("ul", "vg-cmp-said", {}, rest.map((line) => el("li", "", { text: arrows(line) })));
+    this.element = el("header", "vg-cmp-head", {}, [claim, figures, said]);
+  }
+};
+function halves(line, named) {
+  const at = named ? line.lastIndexOf(": ") : -1;
+  return at < 0 ? ["", line] : [line.slice(0, at), line.slice(at + 2)];
+}
+function card([title, a, b, difference]) {
+  const same = difference === "same" || difference === "";
+  const values = same ? [el("b", "", { text: b })] : [el("span", "vg-cmp-was", { text: a }), el("span", "vg-cmp-arrow", { text: "→" }), el("b", "", { text: b })];
+  return el("div", same ? "vg-cmp-figure vg-cmp-same" : "vg-cmp-figure", {}, [
+    el("dt", "", { text: title }),
+    el("dd", "vg-cmp-values", {}, values),
+    el("dd", "vg-cmp-by", { text: same ? "the same" : difference.replaceAll("-", "−") })
+  ]);
+}
+
+// compare_table.js
+var ROW3 = 24;
+var SIGNS = { removed: "−", added: "+", changed: "≠", grown: "▲", shrunk: "▼", longer: "↔", shorter: "↔", moved: "↕" };
+var WORDS = { longer: "lives longer", shorter: "lives shorter" };
+var CompareTable = class {
+  /** @param {any} meta @param {(members: number[][], k: number) => void} show one of a row's tensors, in both */
+  constructor(meta, show) {
+    this.show = show;
+    this.pairs = meta.pairs;
+    this.kinds = meta.kinds;
+    this.pair = this.pairs[meta.main];
+    this.kind = "";
+    this.text = "";
+    this.shown = [null, -1];
+    this.rows = [];
+    this.list = new VirtualList({
+      label: "Differences",
+      rowHeight: ROW3,
+      makeRow: () => el("div", "vg-grid-row vg-cmp-row", {}, ["vg-cmp-kind", "vg-mono", "", "vg-soft", "vg-soft vg-cmp-how", "vg-right"].map((c) => el("span", c))),
+      fillRow: (row, index) => this.fillRow(row, this.rows[index]),
+      choose: (index) => this.choose(index),
+      className: "vg-cmp-list"
+    });
+    this.list.element.addEventListener("keydown", (event) => this.onKey(event));
+    this.chips = el("div", "vg-cmp-chips", { role: "group", "aria-label": "Which differences" });
+    this.choice = el("select", "vg-select", { "aria-label": "Which graph" }, this.pairs.map((pair, k) => el("option", "", { value: String(k), text: visible(pair.role) })));
+    this.choice.value = String(meta.main);
+    this.choice.addEventListener("change", () => this.setPair(Number(this.choice.value)));
+    this.search = el("input", "vg-search", { type: "search", placeholder: "name or op", "aria-label": "Filter the differences by name or op" });
+    this.search.addEventListener("input", () => this.setText(this.search.value));
+    this.empty = el("p", "vg-empty", { text: "Nothing differs here." });
+    const head = ["what", "tensor", "op", "layer", "how", "bytes"].map((title) => el("span", title === "bytes" ? "vg-right" : `vg-cmp-${title}`, { text: title }));
+    this.element = el("section", "vg-cmp-table", { "aria-label": "Differences" }, [
+      el("div", "vg-cmp-tools", {}, [this.choice, this.chips, this.search]),
+      el("div", "vg-grid-head vg-cmp-columns", {}, head),
+      this.list.element,
+      this.empty
+    ]);
+    this.element.hidden = !this.pairs.some((pair) => pair.rows.length);
+    this.setPair(meta.main);
+  }
+  /** @param {number} k */
+  setPair(k) {
+    this.pair = this.pairs[k];
+    if (!this.pair) return;
+    if (!this.pair.counts[this.kind]) this.kind = "";
+    const all = this.pair.rows.reduce((sum, row) => sum + row.members.length, 0);
+    const kinds = this.kinds.filter((kind) => this.pair.counts[kind]);
+    this.chips.replaceChildren(this.chip("", "all", all), ...kinds.map((kind) => this.chip(kind, WORDS[kind] ?? kind, this.pair.counts[kind])));
+    this.filter();
+  }
+  /** @param {string} kind @param {string} word @param {number} n */
+  chip(kind, word, n) {
+    const made = el("button", "vg-cmp-chip", { type: "button", "data-kind": kind, "aria-pressed": String(kind === this.kind) });
+    made.append(...kind ? [el("span", `vg-cmp-sign vg-cmp-${kind}`, { text: SIGNS[kind], "aria-hidden": "true" })] : [], word, el("span", "vg-cmp-n", { text: formatCount(n) }));
+    made.addEventListener("click", () => {
+      this.kind = this.kind === kind ? "" : kind;
+      for (const chip of this.chips.children) chip.setAttribute("aria-pressed", String(
+        /** @type {HTMLElement} */
+        chip.dataset.kind === this.kind
+      ));
+      this.filter();
+    });
+    return made;
+  }
+  /** @param {string} text */
+  setText(text) {
+    this.text = text.trim().toLowerCase();
+    this.filter();
+  }
+  filter() {
+    const { kind, text } = this;
+    this.rows = this.pair.rows.filter((row) => (!kind || row.kinds.includes(kind)) && (!text || `${row.name} ${row.op}`.toLowerCase().includes(text)));
+    this.list.setCurrent(this.rows.indexOf(
+      /** @type {ChangeRow} */
+      this.shown[0]
+    ));
+    this.list.setLength(this.rows.length);
+    this.empty.hidden = this.rows.length > 0;
+  }
+  /** @param {HTMLElement} element @param {ChangeRow} row */
+  fillRow(element, row) {
+    const [kind, name, op, layers, details, bytes] = (
+      /** @type {any} */
+      element.children
+    );
+    const first = row.kinds[0];
+    kind.replaceChildren(el("span", `vg-cmp-sign vg-cmp-${first}`, { text: SIGNS[first], "aria-hidden": "true" }), row.kinds.map((k) => WORDS[k] ?? k).join(", "));
+    kind.title = row.kinds.map((k) => WORDS[k] ?? k).join(", ");
+    setText(name, visible(row.name) || "unnamed");
+    name.title = name.textContent;
+    setText(op, row.op === "NONE" ? "" : row.op);
+    setText(layers, row.members.length > 1 ? `${row.layers} (${row.members.length})` : row.layers);
+    setText(details, arrows(row.details));
+    details.title = details.textContent;
+    setText(bytes, row.bytes ? `${row.bytes < 0 ? "−" : "+"}${formatBytes(Math.abs(row.bytes))}` : "");
+  }
+  /** @param {number} index */
+  choose(index) {
+    const row = this.rows[index];
+    if (!row) return;
+    const k = this.shown[0] === row ? (this.shown[1] + 1) % row.members.length : 0;
+    this.shown = [row, k];
+    this.list.setCurrent(index);
+    this.show(row.members, k);
+  }
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const at = this.list.current;
+    if (event.key === "Enter" && at >= 0) this.choose(at);
+    else if (step) {
+      const to = Math.max(0, Math.min(this.rows.length - 1, at + step));
+      this.list.show(to);
+      if (to !== at) this.choose(to);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  stop() {
+    this.list.stop();
+  }
+};
+
+// compare.js
+var NARROW2 = 900;
+var HASH_MS = 150;
+var PANES = ["graph", "timeline", "map", "events"];
+var Compare = class {
+  /** @param {CompareOptions} options */
+  constructor(options) {
+    this.options = options;
+    const content = readContainer(options.diff, "comparison");
+    this.meta = content.meta;
+    this.root = el("div", "vg-compare", { role: "application", "aria-label": "Two traces side by side", "data-lm-suppress-shortcuts": "true" });
+    this.root.append(el("style", "", { text: css }));
+    this.theme = watchTheme(this.root, options.theme ?? "auto", () => {
+    });
+    options.host.replaceChildren(this.root);
+    this.linked = true;
+    this.moving = false;
+    this.hashTimer = 0;
+    this.head = new CompareHead(this.meta);
+    this.table = new CompareTable(this.meta, (members, k) => this.show(members[k]));
+    this.link = el("button", "vg-button vg-text-button vg-cmp-link", { type: "button", "aria-pressed": "true", text: "Linked", title: "Step and select in both at once (l)" });
+    this.link.addEventListener("click", () => this.setLinked(!this.linked));
+    this.status = el("p", "vg-cmp-status vg-tabular", { "aria-live": "polite" });
+    const sides = el("div", "vg-cmp-sides");
+    if (options.height) sides.style.setProperty("--vg-cmp-height", options.height);
+    this.root.append(this.head.element, this.table.element, el("div", "vg-cmp-bar", {}, [this.link, this.status]), sides);
+    this.root.classList.toggle("vg-cmp-fill", options.hash ?? false);
+    this.sizer = new ResizeObserver((entries) => this.setWidth(entries[entries.length - 1].contentRect.width));
+    this.setWidth(this.root.clientWidth);
+    this.sizer.observe(this.root);
+    const column = (name) => content.column(name);
+    this.left = this.makeSide("left", options.left, [column("event.a"), column("event.b"), column("twin.a")], sides);
+    this.right = this.makeSide("right", options.right, [column("event.b"), column("event.a"), column("twin.b")], sides);
+    this.active = this.left;
+    this.onKey = (event) => this.key(event);
+    this.keyHost = options.hash ? document : this.root;
+    this.keyHost.addEventListener(
+      "keydown",
+      /** @type {EventListener} */
+      this.onKey
+    );
+    this.onHash = () => this.readHash();
+    if (options.hash) globalThis.addEventListener("hashchange", this.onHash);
+    this.follow(this.left);
+    this.readHash();
+  }
+  /** @param {number} width */
+  setWidth(width) {
+    this.root.classList.toggle("vg-cmp-narrow", width < NARROW2);
+  }
+  /** @param {"left" | "right"} name @param {Half} half @param {Int32Array[]} columns here, there, twin @param {HTMLElement} into @returns {Side} */
+  makeSide(name, half, [here, there, twin], into) {
+    const label2 = visible(this.meta.labels[name === "left" ? 0 : 1]);
+    const host = el("div", "vg-cmp-host");
+    const mark = el("span", "vg-cmp-mark");
+    const set = this.meta.params.map((p) => `${p[0]} ${p[name === "left" ? 1 : 2]}`).join(", ");
+    const title = el("h2", "vg-cmp-label", {}, [el("b", "", { text: label2 }), el("span", "vg-soft", { text: visible(set) }), mark]);
+    into.append(el("section", `vg-cmp-side vg-cmp-${name}`, { "aria-label": label2 }, [title, host]));
+    const step = name === "left" ? this.options.step : 0;
+    const side = {
+      name,
+      label: label2,
+      host,
+      mark,
+      here,
+      there,
+      twin,
+      tracks: new Tracks(half.tracks),
+      player: create({
+        ...half,
+        host,
+        step,
+        theme: this.options.theme,
+        panes: this.options.panes ?? PANES,
+        fill: false,
+        onStep: () => this.stepped(side),
+        onSelect: (tensor) => this.selected(side, tensor)
+      }),
+      focus: () => host.querySelector(".vg-player")
+    };
+    host.addEventListener("focusin", () => this.active = side);
+    return side;
+  }
+  /** @param {Side} side */
+  other(side) {
+    return side === this.left ? this.right : this.left;
+  }
+  // ---- together
+  /** Where the other side stands when `side` is at event `i`, and whether it answers that very event.
+   * @param {Side} side @param {number} i */
+  answer(side, i) {
+    const k = upperBound(side.here, i) - 1;
+    return k < 0 ? { at: 0, exact: false } : { at: side.there[k], exact: side.here[k] === i };
+  }
+  /** @param {Side} side */
+  stepped(side) {
+    this.active = side;
+    this.follow(side);
+    this.writeHash();
+  }
+  /** Brings the other side along, if they are linked, and says how they stand. @param {Side} side */
+  follow(side) {
+    const other = this.other(side);
+    const { at, exact } = this.answer(side, side.player.step());
+    if (this.linked) other.player.setStep(at);
+    side.mark.hidden = true;
+    other.mark.hidden = !this.linked || exact;
+    setText(other.mark, "waits");
+    setText(this.status, this.told(side, other, exact));
+    this.options.onStep?.(this.left.player.step(), this.right.player.step());
+  }
+  /** @param {Side} side @param {Side} other @param {boolean} exact */
+  told(side, other, exact) {
+    const [here, there] = [formatCount(side.player.step()), formatCount(other.player.step())];
+    if (!this.linked) return "Each side steps alone.";
+    if (exact) return `Both are at the same event: ${formatCount(this.left.player.step())} in ${this.left.label}, ${formatCount(this.right.player.step())} in ${this.right.label}.`;
+    return `Event ${here} of ${side.label} has no counterpart: ${other.label} waits at event ${there}.`;
+  }
+  /** @param {boolean} linked */
+  setLinked(linked) {
+    this.linked = linked;
+    this.link.setAttribute("aria-pressed", String(linked));
+    setText(this.link, linked ? "Linked" : "Unlinked");
+    this.follow(this.active);
+  }
+  /** @param {Side} side @param {number} tensor */
+  selected(side, tensor) {
+    if (this.moving || !this.linked) return;
+    this.moving = true;
+    this.other(side).player.select(tensor >= 0 ? side.twin[tensor] ?? -1 : -1);
+    this.moving = false;
+  }
+  /** A row of the table: selects the tensor in both, and goes to where it gets its place. @param {number[]} tensors of left and right */
+  show([a, b]) {
+    this.moving = true;
+    this.left.player.select(a);
+    this.right.player.select(b);
+    this.moving = false;
+    const side = a >= 0 ? this.left : this.right;
+    side.player.setStep(placedAt(side.tracks, a >= 0 ? a : b));
+    if (!this.linked && a >= 0 && b >= 0) this.right.player.setStep(placedAt(this.right.tracks, b));
+    this.stepped(side);
+  }
+  // ---- keys and address
+  /** Keys that no player took are the active side's. @param {KeyboardEvent} event */
+  key(event) {
+    const target = (
+      /** @type {HTMLElement} */
+      event.target
+    );
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const ours = this.root.contains(target) || target === document.body || target === document.documentElement;
+    if (!ours || target.matches("input, select, textarea")) return;
+    if (event.key === "l") {
+      this.setLinked(!this.linked);
+      event.preventDefault();
+      return;
+    }
+    const player = this.active.focus();
+    if (!player || player.contains(target) || (event.key === " " || event.key === "Enter") && target.matches("button")) return;
+    if (target.closest(".vg-list") && event.key.startsWith("Arrow")) return;
+    const passed = new KeyboardEvent("keydown", { key: event.key, shiftKey: event.shiftKey, bubbles: false, cancelable: true });
+    if (!player.dispatchEvent(passed)) event.preventDefault();
+  }
+  readHash() {
+    if (!this.options.hash) return;
+    const said = new URLSearchParams(globalThis.location.hash.slice(1));
+    if (said.has("tensor")) this.left.player.select(Number(said.get("tensor")) | 0);
+    if (!said.has("step")) return;
+    this.left.player.setStep(Number(said.get("step")));
+    this.follow(this.left);
+    if (!said.has("right")) return;
+    this.setLinked(false);
+    this.right.player.setStep(Number(said.get("right")));
+  }
+  writeHash() {
+    if (!this.options.hash) return;
+    clearTimeout(this.hashTimer);
+    this.hashTimer = setTimeout(() => {
+      const right = this.linked ? "" : `&right=${this.right.player.step()}`;
+      globalThis.history.replaceState(null, "", `#step=${this.left.player.step()}${right}`);
+    }, HASH_MS);
+  }
+  destroy() {
+    clearTimeout(this.hashTimer);
+    globalThis.removeEventListener("hashchange", this.onHash);
+    this.keyHost.removeEventListener(
+      "keydown",
+      /** @type {EventListener} */
+      this.onKey
+    );
+    this.sizer.disconnect();
+    this.table.stop();
+    this.left.player.destroy();
+    this.right.player.destroy();
+    this.theme.stop();
+    this.root.remove();
+  }
+};
+function placedAt(tracks, tensor) {
+  const life = tracks.track("life");
+  const row = life.col("tensor").indexOf(tensor);
+  const created = tracks.columns.column("tensor.created")[tensor] ?? 0;
+  return Math.max(0, row < 0 ? created : life.a[row]);
+}
+function compare(options) {
+  try {
+    const shown = new Compare(options);
+    return {
+      step: () => shown.left.player.step(),
+      setStep: (i) => {
+        shown.left.player.setStep(i);
+        shown.follow(shown.left);
+      },
+      destroy: () => shown.destroy()
+    };
+  } catch (error) {
+    const text = `These traces cannot be compared here: ${error instanceof Error ? error.message : error}`;
+    options.host.replaceChildren(el("div", "vg-broken", { role: "alert", text }));
+    return { step: () => 0, setStep: () => {
+    }, destroy: () => options.host.replaceChildren() };
+  }
+}
+
 // player.js
-var PANES = ["tokens", "graph", "map", "timeline", "events", "tables"];
+var PANES2 = ["tokens", "graph", "map", "timeline", "events", "tables"];
 var CANVASES = /* @__PURE__ */ new Set(["graph", "map", "timeline"]);
 var HISTORY = 200;
 var PANE_HEAD = 34;
@@ -4643,7 +5026,7 @@ var Player = class {
   }
 };
 function makePanes(player, wanted) {
-  const names = wanted ? PANES.filter((name) => wanted.includes(name)) : PANES;
+  const names = wanted ? PANES2.filter((name) => wanted.includes(name)) : PANES2;
   const makers = {
     tokens: () => new TokensPane(player),
     graph: () => new GraphPane(player),
@@ -4676,6 +5059,7 @@ function create(options) {
 export {
   Player,
   Tracks,
+  compare,
   create,
   sentence
 };

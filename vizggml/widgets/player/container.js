@@ -11,8 +11,9 @@ const ARRAYS = { u1: Uint8Array, i4: Int32Array, u4: Uint32Array, f4: Float32Arr
 /**
  * The container in `bytes`. Errors name what is wrong; nothing is copied unless the bytes begin off an 8-byte boundary.
  * @param {ArrayBuffer | ArrayBufferView} bytes
+ * @param {string} kind what it must hold
  */
-export function readContainer(bytes) {
+export function readContainer(bytes, kind = "tracks") {
   const { buffer, start, length } = aligned(bytes);
   const head = new Uint8Array(buffer, start, Math.min(length, 16));
   if (length < 16 || MAGIC.some((byte, i) => head[i] !== byte)) {
@@ -24,7 +25,7 @@ export function readContainer(bytes) {
   }
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 16, headerLength)));
   if (header.schema !== SCHEMA) throw new Error(`tracks: schema ${header.schema}, this player reads schema ${SCHEMA}`);
-  if (header.kind !== "tracks") throw new Error(`tracks: the container holds ${header.kind}, not tracks`);
+  if (header.kind !== kind) throw new Error(`${kind}: the container holds ${header.kind}, not ${kind}`);
   const origin = start + Math.ceil((16 + headerLength) / 8) * 8;
   return new Container(header, buffer, origin, start + length);
 }

@@ -17,6 +17,7 @@ import { TokensPane } from "./tokens.js";
 import { Tracks } from "./tracks.js";
 import { Transport } from "./transport.js";
 
+export { compare } from "./compare.js";
 export { sentence } from "./sentence.js";
 export { Tracks } from "./tracks.js";
 

@@ -1,5 +1,6 @@
 // The style sheets of all modules, in the order in which they apply.
 
+import compare from "./compare.css";
 import shared from "./style.css";
 
-export const css = [shared].join("\n");
+export const css = [shared, compare].join("\n");

@@ -1,0 +1,43 @@
+"""`vizggml diff` as a person types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.test_cli import failed, vizggml
+from tests.timeline.test_diff import lesson, planned
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("traces")
+    paths = folder / "plain.vgt", folder / "doubled.vgt"
+    for path, scaled in zip(paths, (False, True), strict=True):
+        planned(lesson(scaled=scaled)).save(path)
+    return paths
+
+
+def test_it_prints_what_differs_and_writes_the_page(traces: tuple[Path, Path], tmp_path: Path) -> None:
+    done = vizggml("diff", *traces, "-o", tmp_path / "diff.html")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 node more\n")
+    assert "plain" in done.stdout
+    assert (tmp_path / "diff.html").stat().st_size > 10_000
+
+
+def test_the_json_has_the_figures(traces: tuple[Path, Path]) -> None:
+    said = json.loads(vizggml("diff", *traces, "--json").stdout)
+    assert said["labels"] == ["plain", "doubled"]
+    pair = said["pairs"][said["main"]]
+    assert (pair["a"]["nodes"], pair["b"]["nodes"], pair["counts"]["added"]) == (3, 4, 1)
+    assert [change["name"] for change in pair["changes"]] == ["twice"]
+
+
+def test_what_is_wrong_is_one_line(traces: tuple[Path, Path], tmp_path: Path) -> None:
+    assert "No such file" in failed(vizggml("diff", traces[0], tmp_path / "none.vgt"))
+    assert "the name must end in .html" in failed(vizggml("diff", *traces, "-o", tmp_path / "diff.txt"))
+    (tmp_path / "bad.vgt").write_bytes(b"VGCOL\0\0\1" + bytes(40))
+    assert "bad.vgt" in failed(vizggml("diff", traces[0], tmp_path / "bad.vgt"))
