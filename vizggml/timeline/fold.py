@@ -20,7 +20,7 @@ from vizggml.timeline.fold_cache import CacheFold
 from vizggml.timeline.fold_graph import GraphFold, Handler
 from vizggml.timeline.fold_memory import ENDLESS_FROM, MemoryFold
 from vizggml.timeline.fold_run import RunFold
-from vizggml.timeline.schema import KIND_INDEX, KIND_NAMES, WIDTHS, columns_of, fields_of
+from vizggml.timeline.schema import KIND_INDEX, KIND_NAMES, VALUE_COLUMNS, WIDTHS, columns_of, fields_of
 from vizggml.timeline.sentences import SENTENCES
 from vizggml.timeline.track import Track
 from vizggml.timeline.tracks import Tracks
@@ -176,8 +176,8 @@ def as_f8(column: Column) -> Column:
 
 
 def value_columns(trace: Trace) -> dict[str, Column]:
-    """The values that were asked for: which node, when, the five figures and the sample."""
+    """The values that were asked for, as the trace keeps them."""
     if not len(trace.column("v.event")):
         return {}
-    names = ("v.event", "v.tensor", "v.ptr", "v.val")
-    return {"v.stats": trace.column("v.stats").reshape(-1, WIDTHS["v.stats"]), **{n: trace.column(n) for n in names}}
+    columns = {name: trace.column(name) for name in VALUE_COLUMNS}
+    return {n: column.reshape(-1, WIDTHS[n]) if n in WIDTHS else column for n, column in columns.items()}

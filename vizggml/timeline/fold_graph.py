@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from vizggml.ggml.types import TYPES
 from vizggml.timeline.columns import Column
 from vizggml.timeline.track import Track
 
@@ -69,7 +70,16 @@ class Tensors:
             "tensor.layer": np.array(layers, np.int32),
             "tensor.external": marks,
             "tensor.created": np.array(self.created, np.int32),
+            **self._blocks(strings),
             **self._edges(),
+        }
+
+    def _blocks(self, strings: list[str]) -> dict[str, Column]:
+        """Elements and bytes of a block of each tensor's type; 1 and 0 where the type is not known."""
+        known = [TYPES.get(strings[name] if name >= 0 else "") for name in self.type]
+        return {
+            "tensor.blck_size": np.array([t.blck_size if t else 1 for t in known], np.int32),
+            "tensor.type_size": np.array([t.type_size if t else 0 for t in known], np.int32),
         }
 
     def _edges(self) -> dict[str, Column]:

@@ -9,13 +9,11 @@ from contextlib import ExitStack, contextmanager
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
 from vizggml.events import KINDS, DecodeBegin, Event, SnapshotBegin, SnapshotEnd, Standing, bus
 from vizggml.ggml.tensor import Tensor
 from vizggml.timeline.schema import ID_TYPES, TRACE_COLUMNS, Field, fields_of
 from vizggml.timeline.trace import Trace, new_meta
-from vizggml.timeline.values import VALUE_SAMPLES, sample_values
+from vizggml.timeline.values import sample_values
 
 TYPECODES = {"u1": "B", "i4": "i", "u4": "I", "i8": "q", "f4": "f", "f8": "d"}
 SETTLE_EVERY = 8192
@@ -92,14 +90,16 @@ class Recorder:
         assert isinstance(computed, Tensor)
         with self._settling:
             self.settle()
-            stats, sample = sample_values(computed, VALUE_SAMPLES)
+            values = sample_values(computed)
             columns = self._columns
             columns["v.event"].append(len(columns["ev.kind"]))
             columns["v.tensor"].append(self._ids["tensor"][computed.id])
-            columns["v.stats"].extend(stats)
+            columns["v.stats"].extend(values.stats)
+            columns["v.bins"].extend(values.bins.tolist())
+            columns["v.grid"].extend(values.grid.shape)
             if not columns["v.ptr"]:
                 columns["v.ptr"].append(0)
-            columns["v.val"].frombytes(np.asarray(sample, np.float32).tobytes())
+            columns["v.val"].frombytes(values.grid.tobytes())
             columns["v.ptr"].append(len(columns["v.val"]))
 
     def describe(self) -> None:

@@ -147,18 +147,26 @@ def columns_of(kind: type[Event]) -> dict[str, str]:
     return columns
 
 
-N_STATS = 5
-"""Of the values of a node: minimum, maximum, mean, root of the mean square, and how many are not finite."""
-
 TRACE_COLUMNS: dict[str, str] = {"ev.kind": "u1", "ev.node": "i4", "ev.cause": "i4"}
 for _kind in KINDS:
     TRACE_COLUMNS |= columns_of(_kind)
-TRACE_COLUMNS |= {"v.event": "i4", "v.tensor": "i4", "v.stats": "f8", "v.ptr": "u4", "v.val": "f4"}
-"""Every column of a trace file, and its dtype. Columns without a row are left out of the file.
+VALUE_COLUMNS: dict[str, str] = {
+    "v.event": "i4",
+    "v.tensor": "i4",
+    "v.stats": "f8",
+    "v.bins": "u4",
+    "v.grid": "i4",
+    "v.ptr": "u4",
+    "v.val": "f4",
+}
+"""Values, where asked for: row r was taken when `v.event[r]` was the next event, and `Values` says what it is.
 
-The v columns are values, where asked for: row r was taken when `v.event[r]` was the next event.
+`v.grid` has the rows and columns of the grid, `v.val[v.ptr[r]:v.ptr[r + 1]]` its cells row by row.
 """
 
+TRACE_COLUMNS |= VALUE_COLUMNS
+"""Every column of a trace file, and its dtype. Columns without a row are left out of the file."""
+
 WIDTHS: dict[str, int] = {f"k.{k.__name__}.{f.name}": 4 for k in KINDS for f in fields_of(k) if f.ftype == "dims"}
-WIDTHS["v.stats"] = N_STATS
+WIDTHS |= {"v.stats": 5, "v.bins": 32, "v.grid": 2}
 """Columns with more than one item a row."""

@@ -145,10 +145,14 @@ def _check_values(content: Columns, n: int, ids: Ids, name: str) -> None:
     event = content.columns.get("v.event")
     rows = 0 if event is None else len(event)
     _length(content, "v.tensor", rows, name)
-    _length(content, "v.stats", rows, name)
+    for column in ("v.stats", "v.bins", "v.grid"):
+        _length(content, column, rows, name)
     _check_ptr(content, "v.ptr", "v.val", rows, name)
     if event is None or not rows:
         return
     ids.add("tensor", "v.tensor", content.columns["v.tensor"])
     if int(event.min()) < 0 or int(event.max()) > n or bool((event[1:] < event[:-1]).any()):
         raise VizggmlError(f"{name}: column 'v.event' does not rise within the {n} events")
+    grid, ptr = content.columns["v.grid"].astype(np.int64), content.columns["v.ptr"].astype(np.int64)
+    if int(grid.min()) < 0 or bool((grid.prod(axis=1) != np.diff(ptr)).any()):
+        raise VizggmlError(f"{name}: column 'v.grid' does not agree with the cells in 'v.val'")
