@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:cee0b5330bc4fa766402456afa9624cb7b43265afb371e6272476d467b22ab1d
+// vizggml player, bundled; sources sha256:10b7172f990fb413cbfafb13fdc7fee3f42bdaa35beef5452117719aebab1dd8
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -73,6 +73,8 @@ var SHAPES = {
   expand: "M9.5 3H13v3.5M6.5 13H3V9.5M13 3L9 7M3 13l4-4",
   shrink: "M9 3.5V7h3.5M7 12.5V9H3.5M13 3L9 7M3 13l4-4",
   help: "M6 6.2a2 2 0 1 1 2.9 1.8c-.6.3-.9.7-.9 1.4M8 11.6v.4",
+  copy: "M6 6h7v7H6zM3 10V3h7",
+  check: "M3.5 8.5l3 3 6-7",
   follow: "M8 2.5v3M8 10.5v3M2.5 8h3M10.5 8h3M8 6.8v2.4M6.8 8h2.4",
   path: "M4 12V9a3 3 0 0 1 3-3h5M9.5 3.5L12 6 9.5 8.5",
   unfold: "M5 6l3-3 3 3M5 10l3 3 3-3",
@@ -553,107 +555,94 @@ function freeRows(player, step) {
   });
 }
 
-// map_lanes.js
-function readGroups(tracks) {
-  const groups = /* @__PURE__ */ new Map();
-  for (const name of ["chunk", "block"]) {
-    const track = tracks.track(name);
-    const [allocator, chunk, size, offset, owner] = ["allocator", "chunk", "size", "offset", "owner"].map((n) => track.col(n));
-    for (let r = 0; r < track.length; r++) {
-      let group = groups.get(allocator[r]);
-      if (!group) groups.set(allocator[r], group = { allocator: allocator[r], lanes: [], from: track.a[r], to: 0, holds: false });
-      let lane = group.lanes.find((l) => l.chunk === chunk[r]);
-      if (!lane) {
-        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
-        group.lanes.push(lane);
+// copy.js
+var SHOWN_MS = 1200;
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyByField(text);
+  }
+}
+function copyByField(text) {
+  const focused = (
+    /** @type {HTMLElement | null} */
+    document.activeElement
+  );
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.style.cssText = "position:fixed;top:0;left:0;opacity:0";
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  focused?.focus({ preventScroll: true });
+  return done;
+}
+function copyButton(what, read) {
+  const label2 = `Copy ${what}`;
+  let timer = 0;
+  const button = iconButton("copy", label2, async () => {
+    const done = await copyText(read());
+    setIcon(button, done ? "check" : "copy", done ? "Copied" : "The browser did not let it be copied");
+    clearTimeout(timer);
+    timer = setTimeout(() => setIcon(button, "copy", label2), SHOWN_MS);
+  });
+  button.classList.add("vg-copy");
+  return button;
+}
+
+// links.js
+var TARGETS = (
+  /** @type {const} */
+  ["tensor", "event", "more"]
+);
+var Links = class {
+  constructor() {
+    this.element = el("span", "vg-links");
+    this.copied = "";
+    this.key = "";
+  }
+  /** @param {Item[]} items @param {string} [copied] what a copy button beside it gives */
+  show(items, copied = "") {
+    this.copied = copied;
+    const key = JSON.stringify(items);
+    if (key === this.key) return;
+    this.key = key;
+    const { element } = this;
+    items.forEach((item, k) => {
+      const tag = typeof item === "string" ? "span" : "button";
+      let node = element.children[k];
+      if (node?.localName !== tag) {
+        const made = tag === "span" ? el("span") : el("button", "vg-link", { type: "button" });
+        if (node) node.replaceWith(made);
+        else element.append(made);
+        node = made;
       }
-      group.from = Math.min(group.from, track.a[r]);
-      if (name === "block" && owner[r] < 0) continue;
-      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
-      if (name === "chunk") continue;
-      group.holds = true;
-      group.to = Math.max(group.to, track.b[r]);
-    }
-  }
-  for (const group of groups.values()) group.lanes.sort((p, q) => p.chunk - q.chunk);
-  return [...groups.values()].sort((p, q) => p.from - q.from || p.allocator - q.allocator);
-}
-function readBuffers(tracks) {
-  const track = tracks.track("buffer");
-  const lanes = /* @__PURE__ */ new Map();
-  for (let r = 0; r < track.length; r++) {
-    const id = track.col("buffer")[r];
-    const usage = track.str("usage", r);
-    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
-    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
-  }
-  const place2 = tracks.track("place");
-  const [buffer, tensor] = [place2.col("buffer"), place2.col("tensor")];
-  const first = /* @__PURE__ */ new Map();
-  for (let r = place2.length - 1; r >= 0; r--) first.set(buffer[r], tensor[r]);
-  for (const lane of lanes.values()) {
-    if (tracks.name(first.get(lane.id) ?? -1).startsWith("cache_")) lane.label = "KV cache";
-    if (lane.usage === "any") lane.usage = "";
-  }
-  return [...lanes.values()].filter((lane) => first.has(lane.id));
-}
-var Lanes = class {
-  /** @param {import("./player.js").Player} player */
-  constructor({ tracks, relations }) {
-    this.relations = relations;
-    this.groups = readGroups(tracks);
-    this.buffers = readBuffers(tracks);
-    const working = this.groups.some((g) => g.holds) ? this.groups.filter((g) => g.holds) : this.groups.slice(0, 1);
-    this.places = [];
-    for (const group of working) {
-      const free = this.places.find((place2) => place2.groups[place2.groups.length - 1].to <= group.from);
-      if (free) free.groups.push(group);
-      else this.places.push({ rows: 0, groups: [group] });
-    }
-    for (const place2 of this.places) place2.rows = Math.max(...place2.groups.map((g) => g.lanes.length));
-    this.rows = this.places.reduce((sum, place2) => sum + place2.rows, 0);
-  }
-  get none() {
-    return !this.groups.length && !this.buffers.length;
-  }
-  /** Whether a line is kept for the allocators that do not work at a step. */
-  get idle() {
-    return this.groups.length > this.places.length;
-  }
-  /** The chunks shown at a step from top to bottom; null for a place with nothing in it. @param {number} step
-   * @returns {(Lane | null)[]} */
-  chunksAt(step) {
-    return this.places.flatMap(({ rows, groups }) => {
-      const group = groups.findLast((g) => g.from <= step) ?? groups[0];
-      return Array.from({ length: rows }, (_, k) => group.lanes[k] ?? null);
+      fill(
+        /** @type {HTMLElement} */
+        node,
+        item,
+        k + 1 < items.length ? " " : ""
+      );
     });
-  }
-  /** What the others do: nothing. @param {(Lane | null)[]} chunks those shown */
-  idleWords(chunks) {
-    const shown = new Set(chunks.map((lane) => lane?.allocator));
-    const others = this.groups.filter((g) => !shown.has(g.allocator)).map((g) => g.allocator);
-    const listed = others.length > 4 ? `${others.slice(0, 4).join(", ")} and ${others.length - 4} more` : others.join(", ");
-    return `${others.length > 1 ? "allocators" : "allocator"} ${listed} ${others.length > 1 ? "hold" : "holds"} nothing now`;
-  }
-  /** The plan that an allocator carries out at a step. @param {number} allocator @param {number} step */
-  planOf(allocator, step) {
-    const { plans } = this.relations;
-    const alone = this.groups.length < 2;
-    return plans.findLast((plan) => plan.begin <= step && (plan.allocators.includes(allocator) || alone && !plan.allocators.length)) ?? null;
-  }
-  /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
-  nameOf(lane, step) {
-    const { plans } = this.relations;
-    const plan = this.planOf(lane.allocator, step);
-    const planned = plan ?? plans.find((p) => p.allocators.includes(lane.allocator));
-    const group = this.groups.find((g) => g.allocator === lane.allocator);
-    const many = this.groups.filter((g) => g.holds).length > 1;
-    const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
-    const buffer = planned && planned.allocators.length > 1 ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
-    const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
-    return `${whose}${buffer}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
+    while (element.children.length > items.length) element.lastElementChild?.remove();
   }
 };
+function fill(node, item, space) {
+  if (typeof item === "string") {
+    node.title = item;
+    return setText(node, item + space);
+  }
+  setText(node, item.text + (item.after ?? "") + space);
+  for (const name of TARGETS) {
+    const value = item[name];
+    if (value === void 0) delete node.dataset[name];
+    else node.dataset[name] = String(value);
+  }
+  node.title = item.event !== void 0 ? "Go to this event" : item.tensor !== void 0 ? `Select ${item.text}` : "";
+}
 
 // container.js
 var MAGIC = [86, 71, 67, 79, 76, 0, 0, 1];
@@ -1029,12 +1018,12 @@ function chunkName(plan, number) {
 }
 function readPlans(tracks) {
   const life = tracks.track("life");
-  const planOf = life.col("plan");
+  const planOf2 = life.col("plan");
   const rows = /* @__PURE__ */ new Map();
   for (let r = 0; r < life.length; r++) {
-    const list = rows.get(planOf[r]);
+    const list = rows.get(planOf2[r]);
     if (list) list.push(r);
-    else rows.set(planOf[r], [r]);
+    else rows.set(planOf2[r], [r]);
   }
   const sorted = [...rows].sort((p, q) => p[0] - q[0]);
   const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
@@ -1111,61 +1100,422 @@ function chunkSizes(tracks, begin, end, allocators) {
   return sizes;
 }
 
-// reserve.js
-function reason({ tracks }, r) {
-  const track = tracks.track("reserve");
-  const why = track.str("why", r);
-  const [had, needed, tensor] = ["had", "needed", "tensor"].map((n) => track.col(n)[r]);
-  const name = tensor >= 0 ? visible(tracks.name(tensor)) : "a tensor";
-  switch (why) {
-    case "asked":
-      return "asked for";
-    case "node count":
-      return had ? `${needed} nodes, planned were ${had}` : `${needed} nodes, nothing was planned`;
-    case "leaf count":
-      return `${needed} leafs, planned were ${had}`;
-    case "tensor size":
-      return `${name} had ${formatBytes(had)}, needs ${formatBytes(needed)}`;
-    case "backend":
-      return `${name} is now for backend ${needed}, was for ${had}`;
-    default:
-      return visible(why);
-  }
+// tensor_facts.js
+function shapeOf(tracks, t) {
+  const table = (name) => tracks.columns.column(`tensor.${name}`);
+  return {
+    ne: Array.from(tracks.ne(t)),
+    nb: Array.from(table("nb").subarray(4 * t, 4 * t + 4)),
+    blck: table("blck_size")[t] ?? 1,
+    size: table("type_size")[t] ?? 0
+  };
 }
-var ReserveLine = class {
-  /** @param {Player} player */
-  constructor(player) {
+function isContiguous({ ne, nb, blck, size }, from) {
+  if (ne[0] !== blck && nb[0] !== size) return false;
+  let next = size * Math.floor(ne[0] / blck);
+  for (let d = 1; d < 4; d++) {
+    if (d > from) {
+      if (ne[d] !== 1 && nb[d] !== next) return false;
+      next *= ne[d];
+    } else {
+      next = ne[d] * nb[d];
+    }
+  }
+  return true;
+}
+function layoutOf(shape) {
+  const { ne, nb, blck, size } = shape;
+  return {
+    contiguous: isContiguous(shape, 0),
+    contiguous_1: isContiguous(shape, 1),
+    contiguous_2: isContiguous(shape, 2),
+    contiguous_rows: ne[0] === blck || nb[0] === size,
+    permuted: nb[0] > nb[1] || nb[1] > nb[2] || nb[2] > nb[3],
+    transposed: nb[0] > nb[1]
+  };
+}
+function layoutWords(layout) {
+  if (layout.contiguous) return "contiguous: no gaps";
+  if (layout.transposed) return "transposed: nb[0] > nb[1]";
+  if (layout.permuted) return "permuted: strides out of order";
+  return layout.contiguous_rows ? "rows contiguous, gaps between" : "strided: gaps within rows";
+}
+function walkOf({ ne, nb, blck, size }) {
+  const steps = ne.map((n, d) => ({ dim: d, nb: nb[d], n: d === 0 ? Math.ceil(n / blck) : n })).filter((s) => s.n > 1);
+  let inner = size;
+  return steps.sort((p, q) => p.nb - q.nb || p.dim - q.dim).map((step) => {
+    const jump = { ...step, inner };
+    inner += (step.n - 1) * step.nb;
+    return jump;
+  });
+}
+function eventsOf({ tracks, relations }, kind, field, t) {
+  const index = relations.keep(`events ${kind}.${field}`, () => {
+    const known = tracks.kindNamed[kind];
+    const names = tracks.columns.column(`k.${kind}.${field}`);
+    const ptr = new Uint32Array(tracks.nTensors + 1);
+    for (let r = 0; r < names.length; r++) if (names[r] >= 0) ptr[names[r] + 1]++;
+    for (let k = 0; k < tracks.nTensors; k++) ptr[k + 1] += ptr[k];
+    const next = ptr.slice();
+    const list = new Int32Array(names.length);
+    if (known && names.length) {
+      for (let i = 0, r = 0; i < tracks.n && r < names.length; i++) {
+        if (tracks.kind[i] !== known.index) continue;
+        if (names[r] >= 0) list[next[names[r]]++] = i;
+        r++;
+      }
+    }
+    return { ptr, list };
+  });
+  return index.list.subarray(index.ptr[t], index.ptr[t + 1]);
+}
+function nearest(events, step, from = 0, to = Infinity) {
+  let found = -1;
+  for (let k = 0; k < events.length; k++) {
+    const i = events[k];
+    if (i < from || i >= to) continue;
+    if (i > step && found >= 0) break;
+    found = i;
+    if (i > step) break;
+  }
+  return found;
+}
+function rowsOf({ tracks, relations }, name, t) {
+  const { ptr, list } = relations.keep(`rows ${name}`, () => {
+    const track = tracks.track(name);
+    const tensor = track.col("tensor");
+    const starts = new Uint32Array(tracks.nTensors + 1);
+    for (let r = 0; r < track.length; r++) if (tensor[r] >= 0) starts[tensor[r] + 1]++;
+    for (let k = 0; k < tracks.nTensors; k++) starts[k + 1] += starts[k];
+    const next = starts.slice();
+    const rows = new Int32Array(track.length);
+    for (let r = 0; r < track.length; r++) if (tensor[r] >= 0) rows[next[tensor[r]]++] = r;
+    return { ptr: starts, list: rows };
+  });
+  return list.subarray(ptr[t], ptr[t + 1]);
+}
+function rowAt(player, name, t, step) {
+  const rows = rowsOf(player, name, t);
+  const { a, b } = player.tracks.track(name);
+  for (let k = rows.length - 1; k >= 0; k--) if (a[rows[k]] <= step) return b[rows[k]] > step ? rows[k] : -1;
+  return -1;
+}
+function wasThere(player, name, t, step) {
+  const rows = rowsOf(player, name, t);
+  return rows.length > 0 && player.tracks.track(name).a[rows[0]] <= step;
+}
+function chainOf(player, t) {
+  const { tracks, relations } = player;
+  const viewSrc = tracks.columns.column("tensor.view_src");
+  const made = relations.keep("view rows", () => {
+    const tensor = tracks.columns.column("k.ViewCreated.tensor");
+    return new Map(Array.from(tensor, (view, row) => (
+      /** @type {const} */
+      [view, row]
+    )));
+  });
+  const askedSrc = tracks.columns.column("k.ViewCreated.asked_src");
+  const askedOffs = tracks.columns.column("k.ViewCreated.asked_offs");
+  const asked = [];
+  for (let at = t; asked.length < 16; ) {
+    const row = made.get(at);
+    if (row === void 0 || askedSrc[row] < 0) break;
+    at = askedSrc[row];
+    asked.push({ tensor: at, offs: askedOffs[row] });
+  }
+  const flat = viewSrc[t] >= 0 ? { tensor: viewSrc[t], offs: tracks.columns.column("tensor.view_offs")[t] } : null;
+  return { asked: asked.length || !flat ? asked : [flat], flat };
+}
+function planOf({ plans }, t, step) {
+  let found = null;
+  for (const plan of plans) {
+    if (!plan.rowOf.has(t)) continue;
+    if (plan.begin > step && found) break;
+    found = plan;
+  }
+  return found;
+}
+function lifeAt(player, t, step) {
+  const { tracks, relations } = player;
+  const root = relations.root(t);
+  const plan = planOf(relations, root, step);
+  const row = plan?.rowOf.get(root);
+  if (!plan || row === void 0) return null;
+  const [from, to] = windowOf(relations, plan, tracks.n);
+  const fixed2 = relations.keep(`life ${row}`, () => neighboursOf(tracks, plan, row));
+  const life = tracks.track("life");
+  const cell = (name) => life.col(name)[row];
+  const assigned = nearest(eventsOf(player, "TensorAssigned", "tensor", root), step, from, to);
+  const searched = nearest(eventsOf(player, "SearchBegin", "tensor", root), step, from, to);
+  return {
+    ...fixed2,
+    offset: cell("offset"),
+    size: cell("size"),
+    padded: searched >= 0 ? tracks.field(searched, "size") : -1,
+    where: chunkName(plan, cell("chunk")),
+    first: cell("first"),
+    last: cell("last"),
+    positions: plan.positions,
+    reuses: cell("reuses"),
+    freedBy: cell("freed_by"),
+    freedAt: nearest(eventsOf(player, "TensorFreed", "tensor", root), step, from, to),
+    twinFreedAt: twinFreed(player, root, plan.begin),
+    assignedAt: assigned >= 0 ? assigned : nearest(eventsOf(player, "ParentReused", "tensor", root), step, from, to)
+  };
+}
+function twinFreed(player, t, before) {
+  const { tracks, relations } = player;
+  const { graph, position } = relations.home;
+  if (graph[t] < 0 || position[t] < 0) return -1;
+  return relations.keep(`twin of ${t} before ${before}`, () => {
+    const ptr = tracks.columns.column("graph.ptr");
+    const nodes = tracks.columns.column("graph.node");
+    const count = (g) => ptr[g + 1] - ptr[g];
+    for (let i = before; i >= 0; i--) {
+      if (tracks.kindOf(i).name !== "ReserveBegin") continue;
+      const g = tracks.field(i, "graph");
+      if (g < 0 || g === graph[t] || count(g) !== count(graph[t])) continue;
+      const twin = nodes[ptr[g] + position[t]];
+      if (tracks.name(twin) !== tracks.name(t)) continue;
+      const freed = nearest(eventsOf(player, "TensorFreed", "tensor", twin), tracks.n, i);
+      if (freed >= 0) return freed;
+    }
+    return -1;
+  });
+}
+function windowOf({ plans }, plan, n) {
+  return [plan.begin, plans[plans.indexOf(plan) + 1]?.begin ?? n];
+}
+function neighboursOf(tracks, plan, row) {
+  const life = tracks.track("life");
+  const [chunk, offset, size, first, last, tensor, reuses] = ["chunk", "offset", "size", "first", "last", "tensor", "reuses"].map((c) => life.col(c));
+  const heirs = [];
+  let [before, after] = [-1, -1];
+  for (const r of plan.rows) {
+    if (r === row || chunk[r] !== chunk[row]) continue;
+    if (reuses[r] === tensor[row]) heirs.push(tensor[r]);
+    if (offset[r] >= offset[row] + size[row] || offset[r] + size[r] <= offset[row]) continue;
+    if (last[r] < first[row] && (before < 0 || last[r] > last[before])) before = r;
+    if (first[r] > last[row] && (after < 0 || first[r] < first[after])) after = r;
+  }
+  return { heirs, before: before < 0 ? -1 : tensor[before], after: after < 0 ? -1 : tensor[after] };
+}
+function placeAt(player, t, step) {
+  const { tracks } = player;
+  const row = rowAt(player, "place", t, step);
+  if (row < 0) return null;
+  const place2 = tracks.track("place");
+  const buffers = tracks.track("buffer");
+  const buffer = place2.col("buffer")[row];
+  const held = buffers.openAt(step).find((r) => buffers.col("buffer")[r] === buffer);
+  const name = held === void 0 ? "" : buffers.str("buft", held);
+  return { buffer, name, offset: place2.col("offset")[row], size: place2.col("size")[row] };
+}
+function valuesAt({ tracks, relations }, t, step) {
+  const events = tracks.columns.column("v.event");
+  const rows = relations.keep("value rows", () => {
+    const made = /* @__PURE__ */ new Map();
+    tracks.columns.column("v.tensor").forEach((tensor, r) => {
+      const list = made.get(tensor);
+      if (list) list.push(r);
+      else made.set(tensor, [r]);
+    });
+    return made;
+  }).get(t);
+  if (!rows) return null;
+  let row = rows[0];
+  for (const r of rows) if (events[r] <= step + 1) row = r;
+  const event = Math.max(0, events[row] - 1);
+  const evaluations = tracks.track("eval");
+  const open = evaluations.openAt(event);
+  return { row, event, evaluation: open.length ? evaluations.col("index")[open[0]] : -1, later: event > step };
+}
+
+// stride_walk.js
+var [COLUMNS2, ROWS, SLABS] = [4, 4, 2];
+var [CELL, GAP, TOP, LEFT] = [22, 18, 32, 12];
+var [BAR, BAR_ROW] = [14, 31];
+var BARS_TOP = TOP + ROWS * CELL + 26;
+var STEPS = 5;
+var WALK_HEIGHT = BARS_TOP + 4 * BAR_ROW;
+var StrideWalk = class {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
     this.player = player;
-    this.row = -2;
-    this.now = false;
-    this.element = el("button", "vg-reserve", { type: "button", title: "To where this was planned" });
-    this.element.addEventListener("click", () => this.row >= 0 && player.go(player.tracks.track("reserve").a[this.row]));
-    this.element.hidden = player.tracks.track("reserve").length === 0;
+    this.shape = null;
+    this.cells = [];
+    this.drawn = "";
+    this.surface = new Surface("Strides", () => {
+      this.drawn = "";
+      player.redraw(pane);
+    });
+    this.element = this.surface.box;
+    this.element.classList.add("vg-plot");
+    this.element.style.height = `${WALK_HEIGHT}px`;
+    for (
+      const name of
+      /** @type {const} */
+      ["pointermove", "pointerdown"]
+    ) this.element.addEventListener(name, (event) => this.point(event));
+    this.element.addEventListener("pointerleave", () => player.tip.hide());
   }
-  /** @param {number} step */
-  draw(step) {
-    if (this.element.hidden) return;
-    const { tracks } = this.player;
-    const track = tracks.track("reserve");
-    const row = upperBound(track.a, step) - 1;
-    const now = row >= 0 && step < track.b[row];
-    if (row === this.row && now === this.now) return;
-    Object.assign(this, { row, now });
-    this.element.disabled = row < 0;
-    this.element.classList.toggle("vg-marked", now);
-    setText(this.element, row < 0 ? "Nothing is planned anew yet." : this.words(row, now));
+  invalidate() {
+    this.drawn = "";
   }
-  /** @param {number} row @param {boolean} now */
-  words(row, now) {
-    const { tracks } = this.player;
-    const track = tracks.track("reserve");
-    const anew = track.col("anew")[row] ? "the buffer is allocated anew" : "the buffer stays";
-    const size = track.col("size")[row];
-    const graph = track.col("graph")[row];
-    const what = graph >= 0 ? `graph ${graph}` : "a graph";
-    return `${now ? "Planning" : "Planned for"} ${what}: ${reason(this.player, row)}; ${formatBytes(size)}, ${anew}`;
+  /** @param {Shape} shape */
+  draw(shape) {
+    const { surface, player } = this;
+    const key = JSON.stringify(shape);
+    if (key === this.drawn || surface.width < 10) return;
+    this.drawn = key;
+    this.shape = shape;
+    this.cells = placeCells(shape, surface.width);
+    surface.canvas.setAttribute("aria-label", describe(shape));
+    const c = surface.begin();
+    c.fillStyle = player.palette.page;
+    c.fillRect(0, 0, surface.width, surface.height);
+    paintCells(player, c, shape, this.cells);
+    paintJumps(player, c, shape, surface.width);
+  }
+  /** @param {PointerEvent} event */
+  point(event) {
+    const { player, shape } = this;
+    const cell = this.cells.find((k) => event.offsetX >= k.x && event.offsetX < k.x + k.w && event.offsetY >= k.y && event.offsetY < k.y + k.h);
+    if (!cell || !shape) return player.tip.hide();
+    const head = shape.blck > 1 ? `block ${cell.at[0]} of row [${cell.at.slice(1, 3).join(", ")}]` : `element [${cell.at.slice(0, 3).join(", ")}]`;
+    const sum = cell.at.map((i, d) => i ? `${i} x ${shape.nb[d]}` : "").filter(Boolean).join(" + ");
+    const pairs = [["at byte", sum ? `${sum} = ${cell.byte}` : "0"]];
+    if (shape.blck > 1) pairs.push(["elements", `${cell.at[0] * shape.blck} to ${(cell.at[0] + 1) * shape.blck - 1}, ${shape.size} bytes`]);
+    player.tip.show(this.element, event.offsetX, event.offsetY, head, pairs);
+  }
+  stop() {
+    this.surface.stop();
   }
 };
+function dimensionsShown({ ne }) {
+  const more = [1, 2, 3].filter((d) => ne[d] > 1);
+  return { down: more[0] ?? 1, slab: more[1] ?? 2 };
+}
+function placeCells(shape, width) {
+  const { ne, nb, blck } = shape;
+  const { down, slab } = dimensionsShown(shape);
+  const across = Math.min(COLUMNS2, Math.ceil(ne[0] / blck));
+  const slabs = Math.min(SLABS, ne[slab]);
+  const w = Math.min(64, Math.floor((width - 2 * LEFT - (SLABS - 1) * GAP) / (SLABS * COLUMNS2)));
+  const cells = [];
+  for (let s = 0; s < slabs; s++) {
+    for (let j = 0; j < Math.min(ROWS, ne[down]); j++) {
+      for (let i = 0; i < across; i++) {
+        const at = [i, 0, 0, 0];
+        at[down] = j;
+        if (slabs > 1) at[slab] = s;
+        const byte = at.reduce((sum, k, d) => sum + k * nb[d], 0);
+        cells.push({ x: LEFT + s * (COLUMNS2 * w + GAP) + i * w, y: TOP + j * CELL, w, h: CELL, at, byte });
+      }
+    }
+  }
+  return cells;
+}
+function paintCells({ palette, fonts }, c, shape, cells) {
+  const { down, slab } = dimensionsShown(shape);
+  const order = [...cells].sort((p, q) => p.byte - q.byte);
+  c.textBaseline = "middle";
+  c.textAlign = "left";
+  c.font = `10.5px ${fonts.ui}`;
+  c.fillStyle = palette.soft;
+  const what = shape.blck > 1 ? `blocks of ${shape.blck}` : "elements";
+  const slabs = cells.some((cell) => cell.at[slab] > 0);
+  c.fillText(`the byte where each of the first ${what} begins`, LEFT, 8);
+  const axes = `i0 to the right, i${down} down`;
+  if (!slabs) c.fillText(axes, LEFT, 23);
+  else for (const s of [0, 1]) c.fillText(s ? `i${slab} = 1` : `${axes}; i${slab} = 0`, LEFT + s * (COLUMNS2 * cells[0].w + GAP), 23);
+  order.forEach((cell, k) => {
+    const { x, y, w, h } = cell;
+    c.globalAlpha = 0.12 + 0.5 * (k / Math.max(1, order.length - 1));
+    c.fillStyle = palette.source;
+    c.fillRect(x, y, w - 1, h - 1);
+    c.globalAlpha = 1;
+  });
+  paintWay(palette, c, order);
+  c.textAlign = "center";
+  c.font = `10.5px ${fonts.mono}`;
+  for (const cell of cells) {
+    const text = byteLabel(cell.byte, cell.w, c);
+    c.fillStyle = palette.ink;
+    c.fillText(text, cell.x + cell.w / 2 - 0.5, cell.y + cell.h / 2);
+  }
+  c.textAlign = "left";
+}
+function byteLabel(byte, room, c) {
+  const text = String(byte);
+  return c.measureText(text).width < room - 3 ? text : formatBytes(byte).replace(/(\.\d)?\d* (.)iB/, "$1$2").replace(" B", "");
+}
+function paintWay(palette, c, order) {
+  const down = order.length > 1 && order[1].y > order[0].y;
+  const x = (k) => down ? k.x + 6.5 : k.x + k.w / 2 - 0.5;
+  const y = (k) => down ? k.y + k.h / 2 : k.y + k.h - 4;
+  c.strokeStyle = palette.accent;
+  c.fillStyle = palette.accent;
+  c.lineWidth = 1;
+  order.slice(1).forEach((to, k) => {
+    const from = order[k];
+    const [dx, dy] = [x(to) - x(from), y(to) - y(from)];
+    const length = Math.hypot(dx, dy) || 1;
+    const near = Math.abs(dy) < 1 && dx > 0 && dx < to.w + 1;
+    c.globalAlpha = near || Math.abs(dx) < 1 && Math.abs(dy) < CELL + 1 ? 0.9 : 0.3;
+    const [ux, uy] = [dx / length, dy / length];
+    const [ex, ey] = [x(to) - 3 * ux, y(to) - 3 * uy];
+    c.beginPath();
+    c.moveTo(x(from) + 3 * ux, y(from) + 3 * uy);
+    c.lineTo(ex, ey);
+    c.stroke();
+    c.beginPath();
+    c.moveTo(ex + 3 * ux, ey + 3 * uy);
+    c.lineTo(ex - 2.5 * uy - 2 * ux, ey + 2.5 * ux - 2 * uy);
+    c.lineTo(ex + 2.5 * uy - 2 * ux, ey - 2.5 * ux - 2 * uy);
+    c.fill();
+  });
+  c.globalAlpha = 1;
+}
+function paintJumps({ palette, fonts }, c, shape, width) {
+  const jumps = walkOf(shape);
+  c.textBaseline = "middle";
+  c.font = `10.5px ${fonts.ui}`;
+  c.fillStyle = palette.soft;
+  if (!jumps.length) return c.fillText("one element: nothing to walk", LEFT, BARS_TOP + 8);
+  jumps.forEach((jump, k) => {
+    const top = BARS_TOP + k * BAR_ROW;
+    const shown = Math.min(STEPS, jump.n);
+    const box = Math.min(64, (width - 2 * LEFT - 24) / STEPS);
+    const gap = jump.nb - jump.inner;
+    const unit = jump.dim === 0 && shape.blck > 1 ? `${jump.n} blocks` : `${jump.n} steps`;
+    c.fillStyle = palette.ink;
+    c.font = `600 10.5px ${fonts.ui}`;
+    const name = `nb[${jump.dim}] = ${jump.nb}`;
+    c.fillText(name, LEFT, top);
+    const after = LEFT + c.measureText(name).width + 6;
+    c.font = `10.5px ${fonts.ui}`;
+    c.fillStyle = palette.soft;
+    c.fillText(`${unit} of ${formatBytes(jump.nb)}${gap > 0 ? `, ${formatBytes(gap)} of each skipped` : gap < 0 ? ", overlapping" : ""}`, after, top);
+    for (let s = 0; s < shown; s++) {
+      const x = LEFT + s * box;
+      c.fillStyle = palette.free;
+      c.fillRect(x, top + 8, box - 1, BAR);
+      c.fillStyle = palette.source;
+      c.globalAlpha = 0.45;
+      c.fillRect(x, top + 8, Math.max(1.5, (box - 1) * Math.min(1, jump.inner / jump.nb)), BAR);
+      c.globalAlpha = 1;
+      c.fillStyle = palette.ink;
+      c.fillText(`i${jump.dim} = ${s}`, x + 3, top + 8 + BAR / 2 + 0.5);
+    }
+    c.fillStyle = palette.soft;
+    if (jump.n > shown) c.fillText("...", LEFT + shown * box + 4, top + 8 + BAR / 2);
+  });
+}
+function describe(shape) {
+  const jumps = walkOf(shape).map((jump) => `dimension ${jump.dim} in ${jump.n} steps of ${jump.nb} bytes`);
+  return jumps.length ? `Memory walks ${jumps.join(", then ")}` : "One element";
+}
 
 // theme.js
 var LIGHT = {
@@ -1301,462 +1651,688 @@ function apply(root, palette) {
   }
 }
 
-// map.js
-var LEFT = 12;
-var RIGHT = 12;
-var MARK = 18;
-var AXIS = 16;
-var HEAD = 18;
-var GAP = 10;
-var CHUNK_BAR = 40;
-var BUFFER_BAR = 14;
-var QUIET = 22;
-var RESERVE = 24;
-var THINNEST = 2;
-var MOST = 212;
-var ENDLESS = 2 ** 50;
-var TAKEN = /* @__PURE__ */ new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
-var GIVEN = /* @__PURE__ */ new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
-var MapPane = class {
-  /** @param {Player} player */
-  constructor(player) {
+// value_plots.js
+var MAP = { left: 46, right: 72, top: 6, height: 132, foot: 30 };
+var BARS = { left: 46, right: 72, top: 8, height: 56, foot: 18 };
+var DIVERGING = {
+  light: [[5, 84, 150], [246, 246, 244], [176, 72, 8]],
+  dark: [[98, 178, 240], [34, 41, 52], [255, 150, 80]]
+};
+function formatValue(value) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+inf" : "-inf";
+  return String(Number(value.toPrecision(4)));
+}
+function runBegin(j, n, k) {
+  return Math.floor(j * n / Math.max(1, k));
+}
+function range(a, b) {
+  return b - a <= 1 ? String(a) : `${a} to ${b - 1}`;
+}
+function mix(scale, at) {
+  const f = Math.min(1, Math.abs(at));
+  const end = at < 0 ? scale[0] : scale[2];
+  return (
+    /** @type {Rgb} */
+    scale[1].map((v, k) => Math.round(v + (end[k] - v) * f))
+  );
+}
+var Plot = class {
+  /** @param {Player} player @param {Pane} pane @param {string} label @param {number} height */
+  constructor(player, pane, label2, height) {
     this.player = player;
-    this.name = "map";
-    this.title = "Memory map";
-    this.lanes = new Lanes(player);
-    this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => this.resized());
-    this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
-    this.note.hidden = !this.lanes.none;
-    this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
-    this.reserve = new ReserveLine(player);
-    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller]);
-    const line = this.reserve.element.hidden ? 0 : RESERVE;
-    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
-    this.fitter.observe(this.body);
-    const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
-    this.surface.box.style.minHeight = `${high}px`;
-    this.tall = Math.min(high || 40, MOST) + line;
-    this.tools = [
-      el("span", "vg-hint", { text: "bytes, to scale" }),
-      el("div", "vg-group", {}, [
-        iconButton("slower", "Zoom out", () => this.zoomBy(2)),
-        iconButton("faster", "Zoom in on what is touched now", () => this.zoomBy(1 / 2)),
-        iconButton("fit", "The whole of it", () => this.zoomTo(0, 1))
-      ])
-    ];
-    this.blocks = [];
-    this.from = 0;
-    this.to = 1;
-    this.drawn = "";
-    this.listen();
+    this.values = null;
+    this.cursor = -1;
+    this.drawn = -1;
+    this.surface = new Surface(label2, () => {
+      this.drawn = -1;
+      player.redraw(pane);
+    });
+    this.element = this.surface.box;
+    this.element.classList.add("vg-plot");
+    this.element.style.height = `${height}px`;
+    this.element.tabIndex = 0;
+    this.element.setAttribute("role", "group");
+    this.element.setAttribute("aria-label", `${label2}: arrow keys read it`);
+    this.said = el("div", "vg-unseen", { "aria-live": "polite" });
+    this.element.append(this.said);
+    for (
+      const name of
+      /** @type {const} */
+      ["pointermove", "pointerdown"]
+    ) {
+      this.element.addEventListener(name, (event) => this.read(this.cellAt(event.offsetX, event.offsetY)));
+    }
+    this.element.addEventListener("pointerleave", () => this.read(-1));
+    this.element.addEventListener("blur", () => this.read(-1));
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
+  }
+  /** Draws the values of row `row` of the trace. @param {Values} values @param {number} row */
+  draw(values, row) {
+    if (row === this.drawn || this.surface.width < 10) return;
+    this.drawn = row;
+    this.values = values;
+    if (this.cursor >= this.count) this.cursor = -1;
+    this.paint();
   }
   invalidate() {
-    this.drawn = "";
+    this.drawn = -1;
   }
-  resized() {
-    this.drawn = "";
-    this.player.redraw(this);
+  /** Shows a cell's values in the tip. @param {number} cell */
+  read(cell) {
+    if (!this.values || cell < 0) {
+      this.player.tip.hide();
+    } else {
+      const [x, y] = this.centreOf(cell);
+      const [head, pairs] = this.tell(cell, this.values);
+      this.player.tip.show(this.element, x, y, head, pairs);
+      this.said.textContent = `${head}: ${pairs.map((pair) => pair.join(" ")).join(", ")}`;
+    }
+    if (cell === this.cursor) return;
+    this.cursor = cell;
+    if (this.values) this.paint();
   }
-  /** All that the picture depends on, in one string: where it is the same, nothing is drawn. @param {number} step */
-  contents(step) {
-    const { tracks, relations, selected } = this.player;
-    const acts = tracks.field(step, "chunk") !== void 0;
-    const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
-    let placed = 0;
-    tracks.track("place").each(step, (row) => placed += row + 1);
-    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const step = this.steps[event.key];
+    if (step === void 0 || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (this.count) this.read(this.cursor < 0 ? 0 : Math.max(0, Math.min(this.count - 1, this.cursor + step)));
   }
-  /** @param {number} bar how high a chunk's bar is */
-  heightOf(bar) {
-    const { rows, idle, buffers } = this.lanes;
-    return rows * (HEAD + GAP + MARK + bar + AXIS) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP + BUFFER_BAR) + 4;
+  /** How many cells there are. @returns {number} */
+  get count() {
+    return 0;
   }
-  /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
-  fit(room) {
-    const { rows, buffers } = this.lanes;
-    const each = HEAD + GAP + BUFFER_BAR;
-    const high = this.heightOf(CHUNK_BAR);
-    const over = Math.ceil((high - room) / each);
-    const fits = over <= 0 || over > buffers.length || !rows;
-    this.scroller.style.maxHeight = fits ? "none" : `${high - over * each}px`;
+  /** By how many cells each key goes. @returns {Record<string, number>} */
+  get steps() {
+    return { ArrowLeft: -1, ArrowRight: 1 };
   }
-  chunkBar() {
-    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / (this.lanes.rows || 1);
-    return CHUNK_BAR + Math.max(0, Math.min(80, spare));
+  paint() {
   }
-  /** @param {number} step */
-  draw(step) {
-    this.reserve.draw(step);
-    const { surface } = this;
-    if (surface.width < 2 || this.lanes.none) return;
-    const shown = this.contents(step);
-    if (shown === this.drawn) return;
-    this.drawn = shown;
-    const { palette } = this.player;
-    const c = surface.begin();
+  /** @param {number} _x @param {number} _y @returns {number} */
+  cellAt(_x, _y) {
+    return -1;
+  }
+  /** @param {number} _cell @returns {[number, number]} */
+  centreOf(_cell) {
+    return [0, 0];
+  }
+  /** @param {number} _cell @param {Values} _values @returns {[string, [string, string][]]} */
+  tell(_cell, _values) {
+    return ["", []];
+  }
+  begin() {
+    const { palette, fonts } = this.player;
+    const c = this.surface.begin();
     c.fillStyle = palette.page;
-    c.fillRect(0, 0, surface.width, surface.height);
-    this.blocks = [];
-    const bar = this.chunkBar();
-    let y = 2;
-    const chunks = this.lanes.chunksAt(step);
-    for (const lane of chunks) {
-      if (lane) this.drawChunk(c, step, lane, y, bar);
-      y += HEAD + MARK + bar + AXIS + GAP;
-    }
-    if (this.lanes.idle) {
-      c.font = `11px ${this.player.fonts.ui}`;
-      c.fillStyle = palette.faint;
-      c.fillText(this.lanes.idleWords(chunks), LEFT, y + QUIET / 2 - 7);
-      y += QUIET;
-    }
-    for (const lane of this.lanes.buffers) {
-      this.drawBuffer(c, step, lane, y);
-      y += HEAD + BUFFER_BAR + GAP;
-    }
-  }
-  /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
-   * @param {Lane} lane @param {number} step */
-  extentOf(lane, step) {
-    const plan = this.lanes.planOf(lane.allocator, step);
-    const chunk = plan?.chunks.find((k) => k.chunk === chunkNumber(plan, lane.allocator, lane.chunk));
-    return Math.max(chunk ? chunk.size : lane.extent, 1);
-  }
-  /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
-  x(offset, extent) {
-    const wide = this.surface.width - LEFT - RIGHT;
-    return LEFT + (offset / extent - this.from) / (this.to - this.from) * wide;
-  }
-  /** @param {CanvasRenderingContext2D} c @param {string} left @param {string} right @param {number} y */
-  head(c, left, right, y) {
-    const { palette, fonts } = this.player;
+    c.fillRect(0, 0, this.surface.width, this.surface.height);
+    c.font = `10.5px ${fonts.ui}`;
     c.textBaseline = "middle";
-    c.font = `12px ${fonts.ui}`;
-    c.fillStyle = palette.ink;
-    c.fillText(left, LEFT, y + HEAD / 2);
+    c.textAlign = "left";
     c.fillStyle = palette.soft;
-    c.textAlign = "right";
-    c.fillText(right, this.surface.width - RIGHT, y + HEAD / 2);
-    c.textAlign = "left";
-  }
-  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} y @param {number} bar */
-  drawChunk(c, step, whole2, y, bar) {
-    const { tracks, palette } = this.player;
-    const lane = { ...whole2, extent: this.extentOf(whole2, step) };
-    const track = tracks.track("block");
-    const [allocator, chunk, offset, size, owner] = ["allocator", "chunk", "offset", "size", "owner"].map((n) => track.col(n));
-    const top = y + HEAD + MARK;
-    const now = this.chunkSize(lane, step);
-    let used = 0;
-    c.save();
-    c.beginPath();
-    c.rect(LEFT, y + HEAD, this.surface.width - LEFT - RIGHT, MARK + bar + AXIS);
-    c.clip();
-    c.fillStyle = palette.panel;
-    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, bar);
-    const owned = [];
-    track.each(step, (row) => {
-      if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
-      const endless = size[row] < 0 || offset[row] + size[row] > ENDLESS;
-      const end = endless ? lane.extent : offset[row] + size[row];
-      const x = this.x(offset[row], lane.extent);
-      const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
-      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
-      this.blocks.push(block);
-      if (owner[row] >= 0) {
-        used += size[row];
-        owned.push(block);
-      } else if (!endless) {
-        this.drawFree(c, block);
-      }
-    });
-    for (const block of owned) this.drawOwned(c, block);
-    this.drawExtent(c, lane, now, top, bar);
-    this.drawAction(c, step, lane, top, bar);
-    this.drawAxis(c, lane, top + bar);
-    c.restore();
-    const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
-    this.head(c, this.lanes.nameOf(lane, step), held, y);
-  }
-  /** How large a chunk is by now, -1 where it is not open. @param {Lane} lane @param {number} step */
-  chunkSize(lane, step) {
-    const track = this.player.tracks.track("chunk");
-    const [allocator, chunk, size] = ["allocator", "chunk", "size"].map((n) => track.col(n));
-    let now = -1;
-    track.each(step, (row) => {
-      if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
-    });
-    return now;
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Block} block */
-  drawFree(c, { x, w, y, h }) {
-    const { palette } = this.player;
-    c.fillStyle = palette.free;
-    c.fillRect(x, y, w, h);
-    c.strokeStyle = palette.edge;
-    c.lineWidth = 1;
-    c.setLineDash([2, 3]);
-    if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    c.setLineDash([]);
-    if (w < 34) return;
-    c.fillStyle = palette.faint;
-    c.font = `11px ${this.player.fonts.ui}`;
-    c.textBaseline = "middle";
-    c.fillText("free", x + 6, y + h / 2);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Block} block */
-  drawOwned(c, { x, w, y, h, owner, size }) {
-    const { palette, tracks, fonts, selected, relations } = this.player;
-    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
-    c.fillRect(x, y, Math.max(1, w - 1), h);
-    if (selected >= 0 && relations.root(selected) === owner) {
-      c.strokeStyle = palette.ink;
-      c.lineWidth = 2;
-      c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
-    }
-    const room = Math.floor((w - 10) / 6.4);
-    const name = cutEnd(visible(tracks.name(owner)), room);
-    if (!name) return;
-    const bytes = formatBytes(size);
-    c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
-    c.textBaseline = "middle";
-    c.font = `10.5px ${fonts.mono}`;
-    const two = h >= 34 && bytes.length <= room;
-    c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
-    c.font = `10.5px ${fonts.ui}`;
-    if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
-  }
-  /** The chunk's size so far: what lies beyond is not asked for yet.
-   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
-  drawExtent(c, lane, now, top, bar) {
-    const { palette } = this.player;
-    const x = Math.round(this.x(now, lane.extent)) - 0.5;
-    c.lineWidth = 1;
-    if (now >= 0 && now < lane.extent) {
-      c.strokeStyle = palette.soft;
-      c.beginPath();
-      c.moveTo(x, top - 3);
-      c.lineTo(x, top + bar + 3);
-      c.stroke();
-    }
-    c.strokeStyle = palette.line;
-    c.strokeRect(LEFT + 0.5, top + 0.5, this.surface.width - LEFT - RIGHT - 1, bar - 1);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
-  drawAxis(c, lane, y) {
-    const { palette, fonts } = this.player;
-    c.fillStyle = palette.faint;
-    c.font = `10.5px ${fonts.ui}`;
-    c.textBaseline = "middle";
-    const span = this.to - this.from;
-    for (let k = 0; k <= 4; k++) {
-      const offset = lane.extent * (this.from + span * k / 4);
-      const x = this.x(offset, lane.extent);
-      c.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
-      c.fillText(formatBytes(Math.round(offset)), x, y + AXIS / 2 + 1);
-    }
-    c.textAlign = "left";
-  }
-  /** What the event of this step does to a block: looked at, taken, split, joined, given back.
-   * @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} top @param {number} bar */
-  drawAction(c, step, lane, top, bar) {
-    const { tracks } = this.player;
-    const kind = tracks.kindOf(step).name;
-    const field = (name) => tracks.field(step, name);
-    const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
-    if (field("chunk") !== lane.chunk || allocator !== void 0 && allocator !== lane.allocator) return;
-    if (kind === "ChunkOpened") return this.mark(c, lane, 0, lane.extent, "this chunk opens", true, top, bar);
-    if (kind === "ChunkGrown") {
-      const more = field("size") - field("size_before");
-      return this.mark(c, lane, field("size_before"), more, `the chunk grows by ${formatBytes(more)}`, false, top, bar);
-    }
-    const offset = field("offset");
-    if (offset === void 0) return;
-    const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);
-    const mark = (from, bytes, label2, dashed) => this.mark(c, lane, from, bytes, label2, dashed, top, bar);
-    if (kind === "BlockConsidered") mark(offset, size, String(field("verdict")), true);
-    else if (kind === "BlockSplit") {
-      mark(offset - field("taken"), field("taken"), "split here", false);
-      this.cut(c, lane, offset, top, bar);
-    } else if (kind === "BlockMerged") {
-      mark(offset, size, `merged with ${field("side")}`, true);
-      mark(field("freed_offset"), field("freed_size"), "", false);
-    } else if (kind === "BlockRemoved") mark(offset, size, "used up: exact fit", false);
-    else if (TAKEN.has(kind)) mark(offset, size, kind === "BlockChosen" ? String(field("rule")) : kind === "ParentReused" ? "in place" : "assigned", false);
-    else if (GIVEN.has(kind)) mark(offset, size, kind === "BlockInserted" ? "a free block of its own" : "freed", true);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} bytes @param {string} label
-   * @param {boolean} dashed @param {number} top @param {number} bar */
-  mark(c, lane, offset, bytes, label2, dashed, top, bar) {
-    const { palette, fonts } = this.player;
-    const x = this.x(offset, lane.extent);
-    const w = Math.max(3, this.x(offset + bytes, lane.extent) - x);
-    c.strokeStyle = palette.accent;
-    c.fillStyle = palette.accent;
-    c.lineWidth = 2;
-    c.setLineDash(dashed ? [4, 3] : []);
-    c.strokeRect(x, top - 1, w, bar + 2);
-    c.setLineDash([]);
-    c.fillRect(x - 1, top - 5, w + 2, 3);
-    if (!label2) return;
-    c.font = `600 11px ${fonts.ui}`;
-    c.textBaseline = "middle";
-    const wide = c.measureText(label2).width;
-    c.fillText(label2, Math.min(Math.max(LEFT, x), this.surface.width - RIGHT - wide), top - MARK / 2 - 2);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} top @param {number} bar */
-  cut(c, lane, offset, top, bar) {
-    const x = this.x(offset, lane.extent);
-    c.beginPath();
-    c.moveTo(x, top - 6);
-    c.lineTo(x, top + bar + 6);
-    c.stroke();
-  }
-  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
-  drawBuffer(c, step, lane, y) {
-    const { tracks, palette } = this.player;
-    const track = tracks.track("place");
-    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
-    const top = y + HEAD;
-    let held = 0;
-    c.fillStyle = palette.panel;
-    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, BUFFER_BAR);
-    const wide = this.surface.width - LEFT - RIGHT;
-    const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
-    const marked = [];
-    track.each(step, (row) => {
-      if (buffer[row] !== lane.id) return;
-      held++;
-      const x = LEFT + offset[row] / lane.extent * wide;
-      const w = Math.max(0.5, size[row] / lane.extent * wide);
-      const owner = tensor[row];
-      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
-      this.blocks.push(block);
-      c.fillStyle = palette.families[held % 2 ? 6 : 5];
-      c.fillRect(x, top, w, BUFFER_BAR);
-      if (owner === chosen || owner === current) marked.push(block);
-    });
-    for (const { x, w, owner } of marked) {
-      c.fillStyle = owner === chosen ? palette.ink : palette.accent;
-      c.fillRect(x - 1, top - 2, Math.max(3, w), BUFFER_BAR + 4);
-    }
-    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${held} tensors in ${formatBytes(lane.extent)}`, y);
-  }
-  listen() {
-    const { box } = this.surface;
-    box.addEventListener("pointermove", (event) => this.hover(event));
-    box.addEventListener("pointerleave", () => this.player.tip.hide());
-    box.addEventListener("click", (event) => this.player.select(this.hit(event.offsetX, event.offsetY)?.owner ?? -1));
-    box.addEventListener("dblclick", () => this.zoomTo(0, 1));
-    box.addEventListener(
-      "wheel",
-      (event) => {
-        if (!event.ctrlKey) return;
-        event.preventDefault();
-        const at = this.from + (event.offsetX - LEFT) / (this.surface.width - LEFT - RIGHT) * (this.to - this.from);
-        const f = Math.exp(event.deltaY * 0.01);
-        this.zoomTo(at - (at - this.from) * f, at + (this.to - at) * f);
-      },
-      { passive: false }
-    );
-  }
-  /** About the block that the event of this step speaks of, else about the middle. @param {number} factor */
-  zoomBy(factor) {
-    const { tracks, step } = this.player;
-    const lane = this.lanes.chunksAt(step)[0];
-    const offset = tracks.field(step, "offset");
-    const inChunk = lane && offset !== void 0 && tracks.field(step, "chunk") !== void 0;
-    const said = inChunk ? (offset + Math.max(0, tracks.field(step, "size")) / 2) / this.extentOf(lane, step) : -1;
-    const half = (this.to - this.from) * factor / 2;
-    const centre = factor < 1 && said >= 0 && said <= 1 ? said : (this.from + this.to) / 2;
-    const from = Math.min(Math.max(0, centre - half), Math.max(0, 1 - 2 * half));
-    this.zoomTo(from, from + 2 * half);
-  }
-  /** @param {number} from @param {number} to */
-  zoomTo(from, to) {
-    this.from = Math.max(0, from);
-    this.to = Math.min(1, Math.max(to, this.from + 1e-6));
-    this.resized();
-  }
-  /** @param {number} x @param {number} y @returns {Block | undefined} */
-  hit(x, y) {
-    const near = this.blocks.filter((b) => y >= b.y && y <= b.y + b.h && x >= b.x - 2 && x <= b.x + b.w + 2);
-    return near.find((b) => x >= b.x && x <= b.x + b.w && b.owner >= 0) ?? near.find((b) => b.owner >= 0) ?? near[0];
-  }
-  /** @param {PointerEvent} event */
-  hover(event) {
-    const block = this.hit(event.offsetX, event.offsetY);
-    if (!block) return this.player.tip.hide();
-    const { tip, tracks, step } = this.player;
-    const where = (
-      /** @type {[string, string][]} */
-      [
-        ["offset", String(block.offset)],
-        ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)]
-      ]
-    );
-    if (block.owner < 0) return tip.show(this.surface.box, event.offsetX, event.offsetY, "free block", where);
-    const head = visible(tracks.name(block.owner));
-    tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
+    return c;
   }
   stop() {
-    this.fitter.disconnect();
     this.surface.stop();
   }
 };
-function lifeOf(player, t, step) {
-  const { tracks, relations } = player;
-  const row = relations.lifeRow(t, step);
-  if (row < 0) return [];
-  const life = tracks.track("life");
-  const cell = (name) => life.col(name)[row];
-  const pairs = [["lives", `position ${cell("first")} to ${cell("last")} in the execution order`]];
-  pairs.push(["freed by", cell("freed_by") >= 0 ? visible(tracks.name(cell("freed_by"))) : "nobody: kept"]);
-  if (cell("reuses") >= 0) pairs.push(["reuses", visible(tracks.name(cell("reuses")))]);
-  const plan = relations.planAt(step);
-  const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
-  if (heir !== null && heir !== void 0) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
-  return pairs;
+var HeatMap = class extends Plot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, "Heat map", MAP.top + MAP.height + MAP.foot);
+    this.bitmap = el("canvas");
+  }
+  get count() {
+    return this.values ? this.values.rows * this.values.columns : 0;
+  }
+  get steps() {
+    const down = this.values?.columns ?? 1;
+    return { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -down, ArrowDown: down };
+  }
+  /** Where the map lies. */
+  get frame() {
+    const { rows, columns } = this.values ?? { rows: 1, columns: 1 };
+    const room = this.surface.width - MAP.left - MAP.right;
+    const w = Math.min(room, 26 * columns);
+    const h = Math.min(MAP.height, 26 * rows);
+    return { x: MAP.left, y: MAP.top, w, h, cw: w / Math.max(1, columns), ch: h / Math.max(1, rows) };
+  }
+  /** The largest magnitude among the cells: both ends of the scale. */
+  get limit() {
+    let most = 0;
+    for (const v of this.values?.cells ?? []) if (Number.isFinite(v)) most = Math.max(most, Math.abs(v));
+    return most;
+  }
+  paint() {
+    const c = this.begin();
+    const { values, surface } = this;
+    if (!values) return;
+    if (!this.count) return c.fillText("no elements", MAP.left, MAP.top + 10);
+    const { palette } = this.player;
+    const { x, y, w, h, cw, ch } = this.frame;
+    const limit = this.limit;
+    this.bake(values, limit);
+    c.imageSmoothingEnabled = false;
+    c.drawImage(this.bitmap, x, y, w, h);
+    c.strokeStyle = palette.line;
+    c.lineWidth = 1;
+    c.strokeRect(x - 0.5, y - 0.5, w + 1, h + 1);
+    this.paintAxes(c, values);
+    paintLegend(palette, c, surface.width - MAP.right + 14, MAP.top, MAP.height, limit);
+    if (this.cursor < 0) return;
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 1.5;
+    c.strokeRect(x + this.cursor % values.columns * cw - 0.75, y + Math.floor(this.cursor / values.columns) * ch - 0.75, cw + 1.5, ch + 1.5);
+  }
+  /** @param {Values} values @param {number} limit */
+  bake({ rows, columns, cells }, limit) {
+    const { palette } = this.player;
+    this.bitmap.width = columns;
+    this.bitmap.height = rows;
+    const b = (
+      /** @type {CanvasRenderingContext2D} */
+      this.bitmap.getContext("2d")
+    );
+    const image = b.createImageData(columns, rows);
+    const scale = DIVERGING[palette.dark ? "dark" : "light"];
+    const odd = palette.dark ? [0, 0, 0] : [30, 30, 30];
+    for (let k = 0; k < rows * columns; k++) {
+      const rgb = Number.isFinite(cells[k]) ? mix(scale, limit ? cells[k] / limit : 0) : odd;
+      image.data.set([...rgb, 255], 4 * k);
+    }
+    b.putImageData(image, 0, 0);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Values} values */
+  paintAxes(c, { ne }) {
+    const { x, y, w, h } = this.frame;
+    const nRows = ne[1] * ne[2] * ne[3];
+    const one = nRows === 1;
+    c.fillStyle = this.player.palette.soft;
+    c.textAlign = "right";
+    c.fillText("0", x - 5, y + Math.min(6, h / 2));
+    if (!one && h > 20) c.fillText(String(nRows - 1), x - 5, y + h - 6);
+    c.textAlign = "left";
+    c.fillText(`i0: 0 to ${ne[0] - 1}`, x, y + h + 10);
+    const down = ne[2] * ne[3] > 1 ? "down: rows, i1 fastest" : "down: i1";
+    c.fillText(one ? "one row" : down, x, y + h + 23);
+  }
+  /** @param {number} px @param {number} py */
+  cellAt(px, py) {
+    const { x, y, w, h, cw, ch } = this.frame;
+    if (!this.values || px < x || py < y || px >= x + w || py >= y + h) return -1;
+    return Math.floor((py - y) / ch) * this.values.columns + Math.floor((px - x) / cw);
+  }
+  /** @param {number} cell @returns {[number, number]} */
+  centreOf(cell) {
+    const { x, y, cw, ch } = this.frame;
+    const columns = this.values?.columns ?? 1;
+    return [x + (cell % columns + 0.5) * cw, y + (Math.floor(cell / columns) + 0.5) * ch];
+  }
+  /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
+  tell(cell, { ne, rows, columns, cells }) {
+    const nRows = ne[1] * ne[2] * ne[3];
+    const [j, i] = [Math.floor(cell / columns), cell % columns];
+    const [r0, r1] = [runBegin(j, nRows, rows), runBegin(j + 1, nRows, rows)];
+    const [a, b] = [runBegin(i, ne[0], columns), runBegin(i + 1, ne[0], columns)];
+    const n = (r1 - r0) * (b - a);
+    const pairs = [["i0", range(a, b)]];
+    if (r1 - r0 === 1) [1, 2, 3].forEach((d) => ne[d] > 1 && pairs.push([`i${d}`, String(Math.floor(r0 / ne.slice(1, d).reduce((p, q) => p * q, 1)) % ne[d])]));
+    else pairs.push([ne[2] * ne[3] > 1 ? "rows" : "i1", range(r0, r1)]);
+    if (n > 1) pairs.push(["mean of", `${formatCount(n)} values`]);
+    return [formatValue(cells[cell]), pairs];
+  }
+};
+function paintLegend(palette, c, x, y, h, limit) {
+  const scale = DIVERGING[palette.dark ? "dark" : "light"];
+  const ramp = c.createLinearGradient(0, y, 0, y + h);
+  for (let k = 0; k <= 8; k++) ramp.addColorStop(k / 8, `rgb(${mix(scale, 1 - k / 4).join(",")})`);
+  c.fillStyle = ramp;
+  c.fillRect(x, y, 9, h);
+  c.strokeStyle = palette.line;
+  c.strokeRect(x - 0.5, y - 0.5, 10, h + 1);
+  c.fillStyle = palette.soft;
+  c.textAlign = "left";
+  const end = String(Number(limit.toPrecision(3)));
+  c.fillText(end, x + 13, y + 5);
+  c.fillText("0", x + 13, y + h / 2);
+  c.fillText(limit ? `-${end}` : "0", x + 13, y + h - 5);
 }
+var Histogram = class extends Plot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, "Histogram", BARS.top + BARS.height + BARS.foot);
+  }
+  get count() {
+    return this.values?.bins.length ?? 0;
+  }
+  get frame() {
+    const w = this.surface.width - BARS.left - BARS.right;
+    return { x: BARS.left, y: BARS.top, w, h: BARS.height, bar: w / Math.max(1, this.count) };
+  }
+  paint() {
+    const c = this.begin();
+    const { values } = this;
+    if (!values) return;
+    const { palette } = this.player;
+    const { x, y, w, h, bar } = this.frame;
+    const [low, high] = [values.stats[0], values.stats[1]];
+    let most = 1;
+    for (let k = 0; k < this.count; k++) most = Math.max(most, values.bins[k]);
+    for (let k = 0; k < this.count; k++) {
+      const high2 = values.bins[k] ? Math.max(1, values.bins[k] / most * h) : 0;
+      c.fillStyle = k === this.cursor ? palette.accent : palette.source;
+      c.globalAlpha = k === this.cursor ? 1 : 0.75;
+      c.fillRect(x + k * bar, y + h - high2, Math.max(1, bar - 1), high2);
+    }
+    c.globalAlpha = 1;
+    c.fillStyle = palette.edge;
+    c.fillRect(x, y + h, w, 1);
+    c.fillStyle = palette.soft;
+    c.textAlign = "right";
+    c.fillText(formatCount(most), x - 5, y + 4);
+    c.fillText("0", x - 5, y + h - 4);
+    c.textAlign = "left";
+    c.fillText(formatValue(low), x, y + h + 10);
+    c.textAlign = "right";
+    c.fillText(formatValue(high), x + w, y + h + 10);
+    const zero = x + (0 - low) / (high - low) * w;
+    c.textAlign = "center";
+    if (!(zero > x && zero < x + w)) return;
+    c.fillStyle = palette.edge;
+    c.fillRect(Math.round(zero), y, 1, h + 4);
+    c.fillStyle = palette.soft;
+    if (zero > x + 50 && zero < x + w - 50) c.fillText("0", zero, y + h + 10);
+  }
+  /** @param {number} px @param {number} py */
+  cellAt(px, py) {
+    const { x, y, w, h, bar } = this.frame;
+    return px < x || px >= x + w || py < y || py > y + h ? -1 : Math.floor((px - x) / bar);
+  }
+  /** @param {number} cell @returns {[number, number]} */
+  centreOf(cell) {
+    const { x, y, h, bar } = this.frame;
+    return [x + (cell + 0.5) * bar, y + h / 2];
+  }
+  /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
+  tell(cell, { stats, bins }) {
+    const width = (stats[1] - stats[0]) / bins.length;
+    const all = Array.from(bins).reduce((sum, n) => sum + n, 0);
+    const share2 = all ? `${(100 * bins[cell] / all).toFixed(1)} %` : "0 %";
+    const head = `${formatCount(bins[cell])} value${bins[cell] === 1 ? "" : "s"}, ${share2}`;
+    return [head, [["from", formatValue(stats[0] + cell * width)], ["to", formatValue(stats[0] + (cell + 1) * width)]]];
+  }
+};
+
+// values.js
+var FIGURES = ["minimum", "maximum", "mean", "rms", "not finite"];
+var MEANINGS = ["", "", "", "root of the mean of the squares", "infinities and NaN, left out of the other figures"];
+var ValuesSection = class {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    this.player = player;
+    this.said = new Links();
+    this.figures = FIGURES.map(() => el("dd", "vg-tabular"));
+    this.map = new HeatMap(player, pane);
+    this.histogram = new Histogram(player, pane);
+    const pairs = FIGURES.map((name, k) => el("div", "", {}, [el("dt", "", { text: name, title: MEANINGS[k] || void 0 }), this.figures[k]]));
+    this.drawn = el("div", "vg-values", {}, [el("dl", "vg-figures", {}, pairs), this.map.element, this.histogram.element]);
+    this.drawn.hidden = !player.tracks.columns.column("v.event").length;
+    this.element = el("section", "vg-part vg-part-values", { "aria-label": "Values" }, [el("h4", "", { text: "Values" }), el("p", "vg-values-said", {}, [this.said.element]), this.drawn]);
+  }
+  /** @param {number} t @param {number} step */
+  draw(t, step) {
+    const { player } = this;
+    const { columns } = player.tracks;
+    const taken = valuesAt(player, t, step);
+    const shown = taken !== null && !taken.later;
+    this.said.show(this.say(t, taken));
+    this.drawn.classList.toggle("vg-without", !shown);
+    if (!shown) return;
+    const { row } = taken;
+    const stats = columns.column("v.stats").subarray(5 * row, 5 * row + 5);
+    this.figures.forEach((figure, k) => setText(figure, k === 4 ? formatCount(stats[k]) : formatValue(stats[k])));
+    const ptr = columns.column("v.ptr");
+    const [rows, across] = columns.column("v.grid").subarray(2 * row, 2 * row + 2);
+    const values = {
+      ne: Array.from(player.tracks.ne(t)),
+      rows,
+      columns: across,
+      cells: columns.column("v.val").subarray(ptr[row], ptr[row + 1]),
+      stats,
+      bins: columns.column("v.bins").subarray(32 * row, 32 * row + 32)
+    };
+    this.map.draw(values, row);
+    this.histogram.draw(values, row);
+  }
+  /** @param {number} t @param {import("./tensor_facts.js").Taken | null} taken @returns {import("./links.js").Item[]} */
+  say(t, taken) {
+    const { tracks, relations } = this.player;
+    if (!tracks.columns.column("v.event").length) return ["Recorded without values: vg.record(values=True) keeps them."];
+    if (!taken) {
+      const root = relations.root(t);
+      if (root !== t) return ["A view computes nothing: its bytes are those of", { text: tracks.name(root), tensor: root }];
+      return ["None: values are kept of what is computed while recording."];
+    }
+    const at = { text: `event ${taken.event}`, event: taken.event };
+    if (taken.later) return ["Not computed yet at this step: first values after", at];
+    return taken.evaluation >= 0 ? [`Of evaluation ${taken.evaluation}, taken after`, at] : ["Taken after", at];
+  }
+  invalidate() {
+    this.map.invalidate();
+    this.histogram.invalidate();
+  }
+  stop() {
+    this.map.stop();
+    this.histogram.stop();
+  }
+};
 
 // inspector.js
-var inspectorDetail = tableDetail({
+var VIEW_OPS = /* @__PURE__ */ new Set(["VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE"]);
+var LONG = /* @__PURE__ */ new Set(["asked", "sources", "consumers"]);
+var WIDE2 = 620;
+var FEW = 6;
+var PREDICATES = (
+  /** @type {const} */
+  [
+    ["contiguous", "ggml_is_contiguous: no gaps between elements"],
+    ["contiguous_1", "ggml_is_contiguous_1: no gaps from dimension 2 up; rows may lie apart"],
+    ["contiguous_2", "ggml_is_contiguous_2: no gaps in dimension 3"],
+    ["contiguous_rows", "ggml_is_contiguous_rows: no gaps within a row"],
+    ["permuted", "ggml_is_permuted: the strides do not rise from nb[0] to nb[3]"],
+    ["transposed", "ggml_is_transposed: nb[0] is larger than nb[1]"]
+  ]
+);
+var inspectorDetail = {
   name: "tensor",
   title: "Tensor",
-  track: "",
-  columns: [{ head: "" }, { head: "" }],
-  widths: "minmax(90px, 0.35fr) 1fr",
-  rows: tensorRows,
-  empty: "No tensor at this step."
-});
-function tensorRows(player, step) {
-  const { tracks, relations, selected } = player;
-  const t = selected >= 0 ? selected : relations.tensorAt(step);
-  if (t < 0) return [];
-  const table = (name) => tracks.columns.column(`tensor.${name}`);
-  const names = (list) => Array.from(list, (s) => s < 0 ? "none" : visible(tracks.name(s))).join(", ") || "none";
-  const op = tracks.tensorString("desc", t) || tracks.tensorString("op", t);
-  const pairs = [
-    ["name", visible(tracks.name(t))],
-    ["op", op === "NONE" || op === "" ? "none: a leaf" : op],
-    ["type", tracks.tensorString("type", t)],
-    ["ne", formatDims(tracks.ne(t))],
-    ["nb", Array.from(table("nb").subarray(4 * t, 4 * t + 4)).join(", ")],
-    ["size", formatBytes(tracks.nbytes(t))],
-    ["reads", names(relations.sources(t))],
-    ["read by", names(consumersNear(player, t, step))]
-  ];
-  const viewSrc = table("view_src")[t];
-  if (viewSrc >= 0) pairs.push(["view of", `${visible(tracks.name(viewSrc))}, from byte ${table("view_offs")[t]}`]);
-  pairs.push(["flags", formatField(tracks, "flags", table("flags")[t] ?? 0)]);
-  if (table("external")[t]) pairs.push(["memory", "its own, outside the plan"]);
-  pairs.push(...lifeOf(player, t, step));
-  return pairs.map(([key, value]) => ({ cells: [key, value] }));
+  has: () => true,
+  make: (player, pane) => new Inspector(player, pane)
+};
+var Inspector = class {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    this.player = player;
+    this.shown = -1;
+    this.rows = {};
+    this.allReaders = false;
+    this.name = el("h3", "vg-inspector-name vg-mono");
+    this.dot = el("span", "vg-status-dot", { "aria-hidden": "true" });
+    this.status = el("span");
+    this.why = el("span", "vg-soft");
+    this.release = el("button", "vg-link", { type: "button", text: "follow the step", title: "Let go of the selection (Esc)" });
+    this.line = el("p", "vg-inspector-line");
+    this.chips = PREDICATES.map(([, title]) => el("span", "vg-chip", { title }));
+    this.walk = new StrideWalk(player, pane);
+    this.values = new ValuesSection(player, pane);
+    this.empty = el("div", "vg-empty", { text: "No tensor at this step. Choose one in the graph, in the memory map, or by a search." });
+    this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), this.makeChain(), this.makeLife(), this.makeKin()]);
+    this.right = el("div", "vg-inspector-side", {}, [this.makeWalk(), this.values.element]);
+    this.sides = el("div", "vg-inspector-sides", {}, [this.left, this.right]);
+    this.body = el("div", "vg-inspector-body", {}, [this.makeHead(), this.sides]);
+    this.element = el("div", "vg-inspector vg-scroll", { tabindex: "-1" }, [this.body, this.empty]);
+    this.element.addEventListener("click", (event) => this.onClick(event));
+    this.sizer = new ResizeObserver((entries) => this.element.classList.toggle("vg-two", entries[entries.length - 1].contentRect.width >= WIDE2));
+    this.sizer.observe(this.element);
+  }
+  // ---- making
+  makeHead() {
+    const { player } = this;
+    this.release.addEventListener("click", () => player.select(-1));
+    return el("header", "vg-inspector-head", {}, [
+      el("div", "vg-inspector-title", {}, [this.name, copyButton("the name", () => player.tracks.name(this.shown))]),
+      el("div", "vg-inspector-state", {}, [el("span", "vg-key", {}, [this.dot, this.status]), this.why, this.release]),
+      this.line
+    ]);
+  }
+  makeFacts() {
+    return this.section("facts", "Shape and place", [
+      ["type", "type"],
+      ["block", "block", "the least that the type can keep"],
+      ["ne", "ne", "elements in each dimension"],
+      ["nb", "nb", "bytes from one element to the next in each dimension"],
+      ["size", "bytes"],
+      ["layout", "layout"],
+      ["plan", "plan offset", "offset in the chunk, and the size with its padding, as the graph allocator planned them", true],
+      ["place", "buffer offset", "where it lies at this step", true],
+      ["flags", "flags"]
+    ]);
+  }
+  makeWalk() {
+    return el("section", "vg-part vg-part-strides", { "aria-label": "Strides" }, [
+      el("h4", "", { text: "Strides: a walk through memory" }),
+      this.walk.element,
+      el("div", "vg-chips", {}, this.chips)
+    ]);
+  }
+  makeChain() {
+    return this.section("chain", "View chain", [
+      ["asked", "view of", "what it was made from, step by step"],
+      ["flat", "flattened to", "ggml keeps one step: view_src and view_offs"]
+    ]);
+  }
+  makeLife() {
+    return this.section("life", "Life", [
+      ["made", "created", "in its context: nothing is computed then"],
+      ["assigned", "gets memory"],
+      ["computed", "computed"],
+      ["freed", "freed"],
+      ["lives", "lives", "positions in the execution order"],
+      ["reuses", "its bytes before", "whose memory it took"],
+      ["heirs", "its bytes after", "who took its memory"]
+    ]);
+  }
+  makeKin() {
+    return this.section("kin", "Graph", [
+      ["sources", "reads"],
+      ["consumers", "read by"]
+    ]);
+  }
+  /** A section of named lines. @param {string} name @param {string} title @param {[string, string, string?, boolean?][]} rows name,
+   * label, what it means, whether its value can be copied */
+  section(name, title, rows) {
+    const cells = rows.flatMap(([key, label2, meaning, copied]) => {
+      const links = this.rows[key] = new Links();
+      const value = el("dd", "", {}, [links.element]);
+      if (copied) value.append(copyButton(`the ${label2}`, () => links.copied));
+      if (LONG.has(key)) value.className = "vg-long";
+      return [el("dt", "", { text: label2, title: meaning }), value];
+    });
+    return el("section", `vg-part vg-part-${name}`, { "aria-label": title }, [el("h4", "", { text: title }), el("dl", "vg-facts", {}, cells)]);
+  }
+  /** @param {MouseEvent} event */
+  onClick(event) {
+    const link = (
+      /** @type {HTMLElement} */
+      event.target.closest?.("[data-tensor], [data-event], [data-more]")
+    );
+    if (!(link instanceof HTMLElement)) return;
+    if (link.dataset.tensor) this.player.select(Number(link.dataset.tensor));
+    else if (link.dataset.event) this.player.go(Number(link.dataset.event));
+    else if (link.dataset.more) {
+      this.allReaders = true;
+      this.drawKin(this.shown, this.player.step);
+    }
+  }
+  // ---- drawing
+  /** @param {number} step */
+  draw(step) {
+    const { player } = this;
+    const { selected } = player;
+    const t = selected >= 0 ? selected : this.tensorBy(step);
+    if (this.body.hidden !== t < 0) {
+      this.body.hidden = t < 0;
+      this.empty.hidden = t >= 0;
+    }
+    if (t < 0) return;
+    if (t !== this.shown) {
+      this.shown = t;
+      this.allReaders = false;
+      this.drawFixed(t);
+    }
+    this.drawHead(t, step);
+    this.drawLife(t, step);
+    this.drawKin(t, step);
+    this.walk.draw(shapeOf(player.tracks, t));
+    this.values.draw(t, step);
+  }
+  /** The tensor of the newest event that speaks of one. @param {number} step */
+  tensorBy(step) {
+    const { tracks, relations } = this.player;
+    const at = tracks.find(step + 1, -1, (i) => relations.tensorAt(i) >= 0);
+    return at < 0 ? -1 : relations.tensorAt(at);
+  }
+  /** What no step changes. @param {number} t */
+  drawFixed(t) {
+    const { tracks } = this.player;
+    const shape = shapeOf(tracks, t);
+    const layout = layoutOf(shape);
+    setText(this.name, visible(tracks.name(t)));
+    this.name.title = visible(tracks.name(t));
+    const bits = 8 * shape.size / shape.blck;
+    const per = Number.isInteger(bits) ? bits : bits.toFixed(2).replace(/0$/, "");
+    const type = tracks.tensorString("type", t);
+    this.show("type", [shape.size ? `${type}, ${per} bits ${shape.blck > 1 ? "a weight" : "an element"}` : type]);
+    this.show("block", [shape.blck > 1 ? `${shape.blck} elements in ${shape.size} bytes` : `1 element in ${shape.size} byte${shape.size === 1 ? "" : "s"}`]);
+    this.show("ne", [`[${shape.ne.join(", ")}]`]);
+    this.show("nb", [`[${shape.nb.join(", ")}]`]);
+    const elements = shape.ne.reduce((p, n) => p * n, 1);
+    this.show("size", [`${formatBytes(tracks.nbytes(t))} for ${elements} element${elements === 1 ? "" : "s"}`]);
+    this.show("layout", [layoutWords(layout)]);
+    this.show("flags", [formatField(tracks, "flags", tracks.columns.column("tensor.flags")[t] ?? 0)]);
+    PREDICATES.forEach(([name], k) => {
+      const yes = layout[name];
+      setText(this.chips[k], `${yes ? "✓" : "✕"} ${name}`);
+      this.chips[k].classList.toggle("vg-no", !yes);
+      this.chips[k].setAttribute("aria-label", `${name}: ${yes ? "yes" : "no"}`);
+    });
+    this.drawChain(t);
+  }
+  /** @param {number} t */
+  drawChain(t) {
+    const { asked, flat } = chainOf(this.player, t);
+    const link = ({ tensor, offs }) => ({ ...this.tensor(tensor), after: offs ? ` + ${offs} B` : "" });
+    this.show("asked", asked.length ? asked.flatMap((one, k) => k ? ["→", link(one)] : [link(one)]) : ["nothing: bytes of its own"]);
+    this.show("flat", flat ? [link(flat), asked.length > 1 ? `one step in place of ${asked.length}` : "at once"] : ["nothing to flatten"]);
+  }
+  /** @param {number} t @param {number} step */
+  drawHead(t, step) {
+    const { player } = this;
+    const { tracks } = player;
+    const row = rowAt(player, "node", t, step);
+    const status = row < 0 ? 0 : tracks.track("node").col("status")[row];
+    const leaf = isLeaf(tracks, t);
+    const gone = row < 0 && tracks.columns.column("tensor.created")[t] <= step && wasThere(player, "node", t, step);
+    setText(this.status, gone ? "gone with its graph" : leaf && (row < 0 || status === 2) ? "a leaf" : STATUS[status]);
+    this.dot.style.background = `var(--vg-status-${status})`;
+    const chosen = player.selected >= 0;
+    setText(this.why, chosen ? "selected:" : player.relations.tensorAt(step) >= 0 ? "of this event" : "of the event before");
+    if (this.release.hidden === chosen) this.release.hidden = !chosen;
+    setText(this.line, sentenceOf(player, t));
+  }
+  /** @param {number} t @param {number} step */
+  drawLife(t, step) {
+    const { player } = this;
+    const { tracks, relations } = player;
+    const table = (name) => tracks.columns.column(`tensor.${name}`)[t];
+    const life = lifeAt(player, t, step);
+    const root = relations.root(t);
+    const place2 = placeAt(player, t, step);
+    const offs = root === t ? 0 : table("view_offs");
+    const own = tracks.columns.column("tensor.external")[root] ? "not planned: memory of its own" : "not planned";
+    const padded = life && life.padded > life.size ? `, padded to ${formatBytes(life.padded)}` : "";
+    this.show("plan", life ? [`${life.offset + offs} of ${life.where}, ${formatBytes(life.size)}${padded}`] : [own], life ? String(life.offset + offs) : "");
+    this.show("place", place2 ? [`${place2.offset} of buffer ${place2.buffer}${place2.name ? ` (${place2.name})` : ""}`] : ["no memory at this step"], place2 ? String(place2.offset) : "");
+    this.show("made", table("created") >= 0 ? [this.event(table("created"))] : ["before the recording"]);
+    const bytesOf = root === t ? [] : ["with", this.tensor(root)];
+    const placed = nearest(eventsOf(player, "TensorPlaced", "tensor", t), step);
+    const given = life && life.assignedAt >= 0 ? life.assignedAt : placed;
+    this.show("assigned", given >= 0 ? [this.event(given), ...bytesOf] : bytesOf.length ? bytesOf : ["never in this trace"]);
+    this.show("computed", this.computed(t, step));
+    this.show("freed", this.freed(life));
+    this.show("lives", life ? [`position ${life.first} to ${life.last} of ${life.positions}`, ...bytesOf] : ["for as long as its buffer"]);
+    const before = life && (life.reuses >= 0 ? [this.tensor(life.reuses), "in place"] : life.before >= 0 ? [this.tensor(life.before), "after its end"] : null);
+    this.show("reuses", before ?? [life ? "nobody's in this plan" : "none"]);
+    const heirs = life && (life.heirs.length ? [...life.heirs.map((h) => this.tensor(h)), "in place"] : life.after >= 0 ? [this.tensor(life.after), "after its end"] : null);
+    this.show("heirs", heirs ?? [life ? "nobody in this plan" : "none"]);
+  }
+  /** @param {number} t @param {number} step @returns {Item[]} */
+  computed(t, step) {
+    const { tracks } = this.player;
+    if (isLeaf(tracks, t)) return ["never: a leaf"];
+    const begun = nearest(eventsOf(this.player, "NodeBegin", "tensor", t), step);
+    if (begun >= 0) return [this.event(begun)];
+    const skipped = nearest(eventsOf(this.player, "NodeSkipped", "tensor", t), step);
+    if (skipped >= 0) return [this.event(skipped), "skipped: nothing to compute"];
+    return [VIEW_OPS.has(tracks.tensorString("op", t)) ? "nothing to compute: a view" : "not in this trace"];
+  }
+  /** @param {ReturnType<typeof lifeAt>} life @returns {Item[]} */
+  freed(life) {
+    if (!life) return ["not by the plan"];
+    if (life.freedBy < 0) return ["by nobody: kept to the end"];
+    const after = ["after", this.tensor(life.freedBy)];
+    if (life.freedAt >= 0) return [this.event(life.freedAt), ...after];
+    return life.twinFreedAt >= 0 ? [...after, "as reserved at", this.event(life.twinFreedAt)] : after;
+  }
+  /** @param {number} t @param {number} step */
+  drawKin(t, step) {
+    const { relations } = this.player;
+    const list = (all2) => Array.from(all2, (s) => s < 0 ? "none" : this.tensor(s));
+    const sources = list(relations.sources(t));
+    this.show("sources", sources.length ? sources : ["nothing"]);
+    const all = relations.consumers(t);
+    const here = all.filter((s) => relations.home.graph[s] === relations.focus.graph[step]);
+    const readers = [...new Set(here.length ? here : all)];
+    const few = this.allReaders || readers.length <= FEW + 1 ? readers : readers.slice(0, FEW);
+    const rest = readers.length - few.length;
+    this.show("consumers", readers.length ? [...list(few), ...rest ? [{ text: `and ${rest} more`, more: "1" }] : []] : ["nobody"]);
+  }
+  /** @param {string} row @param {Item[]} items @param {string} [copied] what its button copies */
+  show(row, items, copied) {
+    this.rows[row].show(items, copied);
+    const button = (
+      /** @type {HTMLElement | null} */
+      this.rows[row].element.nextElementSibling
+    );
+    if (button) button.style.visibility = copied ? "" : "hidden";
+  }
+  /** @param {number} t @returns {import("./links.js").Link} */
+  tensor(t) {
+    return { text: visible(this.player.tracks.name(t)), tensor: t };
+  }
+  /** @param {number} i @returns {import("./links.js").Link} */
+  event(i) {
+    return { text: `event ${i}`, event: i };
+  }
+  invalidate() {
+    this.walk.invalidate();
+    this.values.invalidate();
+  }
+  stop() {
+    this.sizer.disconnect();
+    this.walk.stop();
+    this.values.stop();
+  }
+};
+function isLeaf(tracks, t) {
+  const op = tracks.tensorString("op", t);
+  return op === "" || op === "NONE";
 }
-function consumersNear({ relations }, t, step) {
-  const all = relations.consumers(t);
-  const here = all.filter((s) => relations.home.graph[s] === relations.focus.graph[step]);
-  return here.length ? here : all;
+function sentenceOf({ tracks, relations }, t) {
+  const name = (s) => visible(tracks.name(s));
+  const op = tracks.tensorString("op", t);
+  const flags = tracks.columns.column("tensor.flags")[t] ?? 0;
+  const viewSrc = tracks.columns.column("tensor.view_src")[t];
+  if (isLeaf(tracks, t)) {
+    if (flags & 1) return `An input: ${formatDims(tracks.ne(t))} numbers written before the graph computes.`;
+    return viewSrc >= 0 ? `A view of ${name(viewSrc)}, read as it is.` : "A leaf: its bytes are there before the graph computes, as of a weight or a cache.";
+  }
+  const shape = formatDims(tracks.ne(t));
+  if (VIEW_OPS.has(op)) return `${op}: reads the bytes of ${name(viewSrc >= 0 ? viewSrc : relations.sources(t)[0] ?? -1)} as ${shape}; nothing is computed, no byte moves.`;
+  const sources = Array.from(relations.sources(t), name).join(" and ");
+  const what = tracks.tensorString("desc", t) || op;
+  if (viewSrc >= 0) return `${what} of ${sources}: the result goes into the bytes of ${name(viewSrc)}.`;
+  return sources ? `${what} of ${sources} gives ${shape}.` : `${what} gives ${shape}.`;
 }
 
 // plots.js
@@ -1796,7 +2372,7 @@ function paintScratch(player, c, w, h, step) {
   c.textBaseline = "top";
   c.fillText(`largest so far ${formatBytes(most)}`, PAD, 2);
 }
-function paintCells(player, c, w, h, step) {
+function paintCells2(player, c, w, h, step) {
   const { tracks, palette, fonts } = player;
   const cells = tracks.track("cell");
   const kv = tracks.track("kv");
@@ -1841,7 +2417,7 @@ var kvDetail = tableDetail({
   columns: [{ head: "cell", right: true }, { head: "position", right: true }, { head: "sequence", right: true }],
   widths: "1fr 1fr 1fr",
   rows: cellRows,
-  plot: paintCells,
+  plot: paintCells2,
   plotHeight: 74,
   empty: "No cell is taken at this step."
 });
@@ -1855,9 +2431,9 @@ function cellRows(player, step) {
 
 // pages.js
 var PAD2 = 12;
-var TOP = 20;
-var BAR = 22;
-var PAGES_HEIGHT = TOP + BAR + 8;
+var TOP2 = 20;
+var BAR2 = 22;
+var PAGES_HEIGHT = TOP2 + BAR2 + 8;
 function partsAt({ tracks }, step) {
   const track = tracks.track("pages");
   const [name, offset] = ["name", "offset"].map((n) => track.col(n));
@@ -1891,20 +2467,20 @@ function paintPages(player, c, w, h, step) {
     const x = PAD2 + before / total * wide;
     const room = Math.max(0.5, of[r] / total * wide - 1);
     c.fillStyle = palette.line;
-    c.fillRect(x, TOP, room, BAR);
-    const high = Math.min(1, pages[r] / Math.max(1, of[r])) * BAR;
+    c.fillRect(x, TOP2, room, BAR2);
+    const high = Math.min(1, pages[r] / Math.max(1, of[r])) * BAR2;
     c.fillStyle = palette.status[3];
-    c.fillRect(x, TOP + BAR - high, room, high);
+    c.fillRect(x, TOP2 + BAR2 - high, room, high);
     const name = r === whole2 ? "" : cutEnd(visible(track.str("name", r)), Math.floor((room - 8) / 6.4));
     if (name) {
-      c.fillStyle = high > BAR / 2 ? "#10151d" : palette.soft;
+      c.fillStyle = high > BAR2 / 2 ? "#10151d" : palette.soft;
       c.font = `10.5px ${fonts.mono}`;
       c.textBaseline = "middle";
-      c.fillText(name, x + 5, TOP + BAR / 2 + 0.5);
+      c.fillText(name, x + 5, TOP2 + BAR2 / 2 + 0.5);
     }
     if (track.a[r] === step && track.str("name", r) === layer) {
       c.fillStyle = palette.accent;
-      c.fillRect(x, TOP + BAR + 2, Math.max(2, room), 3);
+      c.fillRect(x, TOP2 + BAR2 + 2, Math.max(2, room), 3);
     }
     before += of[r];
   }
@@ -1912,7 +2488,7 @@ function paintPages(player, c, w, h, step) {
   c.font = `11px ${fonts.ui}`;
   c.textBaseline = "middle";
   const said = whole2 >= 0 ? `${pages[whole2]} of ${of[whole2]} pages touched` : "the file";
-  c.fillText(`${said}; from its beginning to its end, each part filled by what is in memory`, PAD2, TOP / 2);
+  c.fillText(`${said}; from its beginning to its end, each part filled by what is in memory`, PAD2, TOP2 / 2);
 }
 var pagesDetail = tableDetail({
   name: "pages",
@@ -2111,12 +2687,12 @@ var splitsDetail = tableDetail({
 
 // threads.js
 var LEFT2 = 66;
-var RIGHT2 = 12;
+var RIGHT = 12;
 var WHOLE = { top: 4, row: 5 };
-var AXIS2 = 15;
+var AXIS = 15;
 var WINDOW = 24;
 var GAP2 = 4;
-var MOST2 = 16;
+var MOST = 16;
 var THREADS_HEIGHT = 104;
 function spanOf({ tracks, relations }, at) {
   const spans = relations.keep("thread spans", () => {
@@ -2127,7 +2703,7 @@ function spanOf({ tracks, relations }, at) {
       const span = made.get(evaluation[r]) ?? { from: r, to: r, threads: 1, end: 1 };
       made.set(evaluation[r], span);
       span.to = r + 1;
-      span.threads = Math.min(MOST2, Math.max(span.threads, thread[r] + 1));
+      span.threads = Math.min(MOST, Math.max(span.threads, thread[r] + 1));
       span.end = Math.max(span.end, end[r] + wait[r]);
     }
     return made;
@@ -2144,7 +2720,7 @@ function paintBars({ tracks, palette }, c, clock, from, to, top, high, done) {
   const x = (ns) => clock.left + (ns - clock.from) * f;
   const bar = Math.max(1.5, high - (high > 8 ? 3 : 1));
   for (let r = from; r < to; r++) {
-    if (thread[r] >= MOST2) continue;
+    if (thread[r] >= MOST) continue;
     const y = top + thread[r] * high;
     const [x0, x1, x2] = [x(begin[r]), x(end[r]), x(end[r] + wait[r])];
     if (x2 < clock.left || x0 > clock.right) continue;
@@ -2171,7 +2747,7 @@ function hatch(c, x, y, w, h, colour) {
   c.stroke();
   c.restore();
 }
-function windowOf({ tracks }, span, at) {
+function windowOf2({ tracks }, span, at) {
   const track = tracks.track("thread");
   const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
   const around = WINDOW * span.threads;
@@ -2221,15 +2797,15 @@ function paintThreads(player, c, w, h, step) {
   if (at < 0) return;
   const span = spanOf(player, at);
   const small = Math.max(1.5, Math.min(WHOLE.row, 20 / span.threads));
-  const whole2 = { left: LEFT2, right: w - RIGHT2, from: 0, to: span.end };
-  const near = windowOf(player, span, at);
-  const clock = { left: LEFT2, right: w - RIGHT2, from: near.first, to: near.last };
+  const whole2 = { left: LEFT2, right: w - RIGHT, from: 0, to: span.end };
+  const near = windowOf2(player, span, at);
+  const clock = { left: LEFT2, right: w - RIGHT, from: near.first, to: near.last };
   const overview = WHOLE.top + small * span.threads;
   const top = overview + GAP2 + 10;
-  const high = Math.min(26, (h - AXIS2 - top) / span.threads);
+  const high = Math.min(26, (h - AXIS - top) / span.threads);
   const bottom = top + high * span.threads;
   paintBars(player, c, whole2, span.from, span.to, WHOLE.top, small, at + 1);
-  const x = (ns) => LEFT2 + ns / span.end * (w - LEFT2 - RIGHT2);
+  const x = (ns) => LEFT2 + ns / span.end * (w - LEFT2 - RIGHT);
   c.strokeStyle = palette.ink;
   c.lineWidth = 1;
   c.strokeRect(Math.round(x(near.first)) - 0.5, WHOLE.top - 2.5, Math.max(3, Math.round(x(near.last) - x(near.first))), overview - WHOLE.top + 4);
@@ -2240,7 +2816,7 @@ function paintThreads(player, c, w, h, step) {
   c.strokeStyle = palette.accent;
   c.lineWidth = 2;
   for (let r = near.from; r < near.to; r++) {
-    if (tensor[r] !== current || thread[r] >= MOST2) continue;
+    if (tensor[r] !== current || thread[r] >= MOST) continue;
     c.strokeRect(LEFT2 + (begin[r] - clock.from) * f, top + thread[r] * high, Math.max(3, (end[r] - begin[r]) * f), high - 3);
   }
   c.fillStyle = palette.soft;
@@ -2821,11 +3397,11 @@ function traceAcross(c, from, to) {
 }
 
 // graph_marks.js
-var BAR2 = 4;
+var BAR3 = 4;
 var WHOLE_BELOW2 = 0.3;
 var STRIP = { left: 14, top: 40, height: 30 };
 var STACKED = [5, 6, 7, 4, 3, 2, 1];
-var MAP = { w: 132, h: 88, margin: 8 };
+var MAP2 = { w: 132, h: 88, margin: 8 };
 function paintStatus(c, player, folding, status, scale) {
   const { tensor, w, h } = folding.graph.nodes;
   const colours = player.palette.status;
@@ -2836,7 +3412,7 @@ function paintStatus(c, player, folding, status, scale) {
       if (status[tensor[row]] !== s || !folding.shown(row)) continue;
       const left = folding.x(row) - w[row] / 2;
       const top = folding.y(row) - h[row] / 2;
-      c.fillRect(left + 0.5, top + 0.5, whole2 ? w[row] - 1 : BAR2, h[row] - 1);
+      c.fillRect(left + 0.5, top + 0.5, whole2 ? w[row] - 1 : BAR3, h[row] - 1);
     }
   }
   for (const item of folding.items) if (item.card) paintStrip(c, player, folding, item, status);
@@ -2936,9 +3512,9 @@ function paintCellRing(c, player, folding, row) {
 }
 function minimap({ width, height }, folding, view) {
   if (folding.width * view.scale <= width + 2 && folding.height * view.scale <= height + 2) return null;
-  const s = Math.min(MAP.w / folding.width, MAP.h / folding.height);
+  const s = Math.min(MAP2.w / folding.width, MAP2.h / folding.height);
   const [w, h] = [folding.width * s, folding.height * s];
-  return { x: width - w - MAP.margin, y: height - h - MAP.margin, w, h, s };
+  return { x: width - w - MAP2.margin, y: height - h - MAP2.margin, w, h, s };
 }
 function paintMinimap(c, player, size, folding, view, row) {
   const at = minimap(size, folding, view);
@@ -3060,7 +3636,7 @@ function hover(pane, event) {
 }
 
 // search.js
-var MOST3 = 40;
+var MOST2 = 40;
 var GraphSearch = class {
   /**
    * @param {Player} player
@@ -3118,7 +3694,7 @@ var GraphSearch = class {
   /** @param {boolean} asked */
   fill(asked) {
     const { tracks } = this.player;
-    const items = this.matches.slice(0, MOST3).map((t) => {
+    const items = this.matches.slice(0, MOST2).map((t) => {
       const op = tracks.tensorString("desc", t) || "NONE";
       const graph = this.elsewhere(t);
       const where = graph < 0 ? "" : ` · graph ${graph}`;
@@ -3136,7 +3712,7 @@ var GraphSearch = class {
   }
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const most = Math.min(this.matches.length, MOST3);
+    const most = Math.min(this.matches.length, MOST2);
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       this.active = most ? (this.active + (event.key === "ArrowDown" ? 1 : most - 1) + (this.active < 0 && event.key === "ArrowUp" ? 1 : 0)) % most : -1;
@@ -3573,6 +4149,582 @@ var Help = class {
   }
 };
 
+// map_lanes.js
+function readGroups(tracks) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const name of ["chunk", "block"]) {
+    const track = tracks.track(name);
+    const [allocator, chunk, size, offset, owner] = ["allocator", "chunk", "size", "offset", "owner"].map((n) => track.col(n));
+    for (let r = 0; r < track.length; r++) {
+      let group = groups.get(allocator[r]);
+      if (!group) groups.set(allocator[r], group = { allocator: allocator[r], lanes: [], from: track.a[r], to: 0, holds: false });
+      let lane = group.lanes.find((l) => l.chunk === chunk[r]);
+      if (!lane) {
+        lane = { kind: "chunk", id: 0, allocator: allocator[r], chunk: chunk[r], extent: 1, label: "", usage: "" };
+        group.lanes.push(lane);
+      }
+      group.from = Math.min(group.from, track.a[r]);
+      if (name === "block" && owner[r] < 0) continue;
+      lane.extent = Math.max(lane.extent, size[r] + (name === "block" ? offset[r] : 0));
+      if (name === "chunk") continue;
+      group.holds = true;
+      group.to = Math.max(group.to, track.b[r]);
+    }
+  }
+  for (const group of groups.values()) group.lanes.sort((p, q) => p.chunk - q.chunk);
+  return [...groups.values()].sort((p, q) => p.from - q.from || p.allocator - q.allocator);
+}
+function readBuffers(tracks) {
+  const track = tracks.track("buffer");
+  const lanes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length; r++) {
+    const id = track.col("buffer")[r];
+    const usage = track.str("usage", r);
+    const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
+    if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
+  }
+  const place2 = tracks.track("place");
+  const [buffer, tensor] = [place2.col("buffer"), place2.col("tensor")];
+  const first = /* @__PURE__ */ new Map();
+  for (let r = place2.length - 1; r >= 0; r--) first.set(buffer[r], tensor[r]);
+  for (const lane of lanes.values()) {
+    if (tracks.name(first.get(lane.id) ?? -1).startsWith("cache_")) lane.label = "KV cache";
+    if (lane.usage === "any") lane.usage = "";
+  }
+  return [...lanes.values()].filter((lane) => first.has(lane.id));
+}
+var Lanes = class {
+  /** @param {import("./player.js").Player} player */
+  constructor({ tracks, relations }) {
+    this.relations = relations;
+    this.groups = readGroups(tracks);
+    this.buffers = readBuffers(tracks);
+    const working = this.groups.some((g) => g.holds) ? this.groups.filter((g) => g.holds) : this.groups.slice(0, 1);
+    this.places = [];
+    for (const group of working) {
+      const free = this.places.find((place2) => place2.groups[place2.groups.length - 1].to <= group.from);
+      if (free) free.groups.push(group);
+      else this.places.push({ rows: 0, groups: [group] });
+    }
+    for (const place2 of this.places) place2.rows = Math.max(...place2.groups.map((g) => g.lanes.length));
+    this.rows = this.places.reduce((sum, place2) => sum + place2.rows, 0);
+  }
+  get none() {
+    return !this.groups.length && !this.buffers.length;
+  }
+  /** Whether a line is kept for the allocators that do not work at a step. */
+  get idle() {
+    return this.groups.length > this.places.length;
+  }
+  /** The chunks shown at a step from top to bottom; null for a place with nothing in it. @param {number} step
+   * @returns {(Lane | null)[]} */
+  chunksAt(step) {
+    return this.places.flatMap(({ rows, groups }) => {
+      const group = groups.findLast((g) => g.from <= step) ?? groups[0];
+      return Array.from({ length: rows }, (_, k) => group.lanes[k] ?? null);
+    });
+  }
+  /** What the others do: nothing. @param {(Lane | null)[]} chunks those shown */
+  idleWords(chunks) {
+    const shown = new Set(chunks.map((lane) => lane?.allocator));
+    const others = this.groups.filter((g) => !shown.has(g.allocator)).map((g) => g.allocator);
+    const listed = others.length > 4 ? `${others.slice(0, 4).join(", ")} and ${others.length - 4} more` : others.join(", ");
+    return `${others.length > 1 ? "allocators" : "allocator"} ${listed} ${others.length > 1 ? "hold" : "holds"} nothing now`;
+  }
+  /** The plan that an allocator carries out at a step. @param {number} allocator @param {number} step */
+  planOf(allocator, step) {
+    const { plans } = this.relations;
+    const alone = this.groups.length < 2;
+    return plans.findLast((plan) => plan.begin <= step && (plan.allocators.includes(allocator) || alone && !plan.allocators.length)) ?? null;
+  }
+  /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
+  nameOf(lane, step) {
+    const { plans } = this.relations;
+    const plan = this.planOf(lane.allocator, step);
+    const planned = plan ?? plans.find((p) => p.allocators.includes(lane.allocator));
+    const group = this.groups.find((g) => g.allocator === lane.allocator);
+    const many = this.groups.filter((g) => g.holds).length > 1;
+    const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
+    const buffer = planned && planned.allocators.length > 1 ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
+    const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
+    return `${whose}${buffer}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
+  }
+};
+
+// reserve.js
+function reason({ tracks }, r) {
+  const track = tracks.track("reserve");
+  const why = track.str("why", r);
+  const [had, needed, tensor] = ["had", "needed", "tensor"].map((n) => track.col(n)[r]);
+  const name = tensor >= 0 ? visible(tracks.name(tensor)) : "a tensor";
+  switch (why) {
+    case "asked":
+      return "asked for";
+    case "node count":
+      return had ? `${needed} nodes, planned were ${had}` : `${needed} nodes, nothing was planned`;
+    case "leaf count":
+      return `${needed} leafs, planned were ${had}`;
+    case "tensor size":
+      return `${name} had ${formatBytes(had)}, needs ${formatBytes(needed)}`;
+    case "backend":
+      return `${name} is now for backend ${needed}, was for ${had}`;
+    default:
+      return visible(why);
+  }
+}
+var ReserveLine = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.row = -2;
+    this.now = false;
+    this.element = el("button", "vg-reserve", { type: "button", title: "To where this was planned" });
+    this.element.addEventListener("click", () => this.row >= 0 && player.go(player.tracks.track("reserve").a[this.row]));
+    this.element.hidden = player.tracks.track("reserve").length === 0;
+  }
+  /** @param {number} step */
+  draw(step) {
+    if (this.element.hidden) return;
+    const { tracks } = this.player;
+    const track = tracks.track("reserve");
+    const row = upperBound(track.a, step) - 1;
+    const now = row >= 0 && step < track.b[row];
+    if (row === this.row && now === this.now) return;
+    Object.assign(this, { row, now });
+    this.element.disabled = row < 0;
+    this.element.classList.toggle("vg-marked", now);
+    setText(this.element, row < 0 ? "Nothing is planned anew yet." : this.words(row, now));
+  }
+  /** @param {number} row @param {boolean} now */
+  words(row, now) {
+    const { tracks } = this.player;
+    const track = tracks.track("reserve");
+    const anew = track.col("anew")[row] ? "the buffer is allocated anew" : "the buffer stays";
+    const size = track.col("size")[row];
+    const graph = track.col("graph")[row];
+    const what = graph >= 0 ? `graph ${graph}` : "a graph";
+    return `${now ? "Planning" : "Planned for"} ${what}: ${reason(this.player, row)}; ${formatBytes(size)}, ${anew}`;
+  }
+};
+
+// map.js
+var LEFT3 = 12;
+var RIGHT2 = 12;
+var MARK = 18;
+var AXIS2 = 16;
+var HEAD = 18;
+var GAP4 = 10;
+var CHUNK_BAR = 40;
+var BUFFER_BAR = 14;
+var QUIET = 22;
+var RESERVE = 24;
+var THINNEST = 2;
+var MOST3 = 212;
+var ENDLESS = 2 ** 50;
+var TAKEN = /* @__PURE__ */ new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
+var GIVEN = /* @__PURE__ */ new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
+var MapPane = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.name = "map";
+    this.title = "Memory map";
+    this.lanes = new Lanes(player);
+    this.surface = new Surface("Memory at this step: chunks to scale, with tensors and free blocks", () => this.resized());
+    this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
+    this.note.hidden = !this.lanes.none;
+    this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
+    this.reserve = new ReserveLine(player);
+    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller]);
+    const line = this.reserve.element.hidden ? 0 : RESERVE;
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
+    this.fitter.observe(this.body);
+    const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
+    this.surface.box.style.minHeight = `${high}px`;
+    this.tall = Math.min(high || 40, MOST3) + line;
+    this.tools = [
+      el("span", "vg-hint", { text: "bytes, to scale" }),
+      el("div", "vg-group", {}, [
+        iconButton("slower", "Zoom out", () => this.zoomBy(2)),
+        iconButton("faster", "Zoom in on what is touched now", () => this.zoomBy(1 / 2)),
+        iconButton("fit", "The whole of it", () => this.zoomTo(0, 1))
+      ])
+    ];
+    this.blocks = [];
+    this.from = 0;
+    this.to = 1;
+    this.drawn = "";
+    this.listen();
+  }
+  invalidate() {
+    this.drawn = "";
+  }
+  resized() {
+    this.drawn = "";
+    this.player.redraw(this);
+  }
+  /** All that the picture depends on, in one string: where it is the same, nothing is drawn. @param {number} step */
+  contents(step) {
+    const { tracks, relations, selected } = this.player;
+    const acts = tracks.field(step, "chunk") !== void 0;
+    const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
+    let placed = 0;
+    tracks.track("place").each(step, (row) => placed += row + 1);
+    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
+  }
+  /** @param {number} bar how high a chunk's bar is */
+  heightOf(bar) {
+    const { rows, idle, buffers } = this.lanes;
+    return rows * (HEAD + GAP4 + MARK + bar + AXIS2) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP4 + BUFFER_BAR) + 4;
+  }
+  /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
+  fit(room) {
+    const { rows, buffers } = this.lanes;
+    const each = HEAD + GAP4 + BUFFER_BAR;
+    const high = this.heightOf(CHUNK_BAR);
+    const over = Math.ceil((high - room) / each);
+    const fits = over <= 0 || over > buffers.length || !rows;
+    this.scroller.style.maxHeight = fits ? "none" : `${high - over * each}px`;
+  }
+  chunkBar() {
+    const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / (this.lanes.rows || 1);
+    return CHUNK_BAR + Math.max(0, Math.min(80, spare));
+  }
+  /** @param {number} step */
+  draw(step) {
+    this.reserve.draw(step);
+    const { surface } = this;
+    if (surface.width < 2 || this.lanes.none) return;
+    const shown = this.contents(step);
+    if (shown === this.drawn) return;
+    this.drawn = shown;
+    const { palette } = this.player;
+    const c = surface.begin();
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, surface.width, surface.height);
+    this.blocks = [];
+    const bar = this.chunkBar();
+    let y = 2;
+    const chunks = this.lanes.chunksAt(step);
+    for (const lane of chunks) {
+      if (lane) this.drawChunk(c, step, lane, y, bar);
+      y += HEAD + MARK + bar + AXIS2 + GAP4;
+    }
+    if (this.lanes.idle) {
+      c.font = `11px ${this.player.fonts.ui}`;
+      c.fillStyle = palette.faint;
+      c.fillText(this.lanes.idleWords(chunks), LEFT3, y + QUIET / 2 - 7);
+      y += QUIET;
+    }
+    for (const lane of this.lanes.buffers) {
+      this.drawBuffer(c, step, lane, y);
+      y += HEAD + BUFFER_BAR + GAP4;
+    }
+  }
+  /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
+   * @param {Lane} lane @param {number} step */
+  extentOf(lane, step) {
+    const plan = this.lanes.planOf(lane.allocator, step);
+    const chunk = plan?.chunks.find((k) => k.chunk === chunkNumber(plan, lane.allocator, lane.chunk));
+    return Math.max(chunk ? chunk.size : lane.extent, 1);
+  }
+  /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
+  x(offset, extent) {
+    const wide = this.surface.width - LEFT3 - RIGHT2;
+    return LEFT3 + (offset / extent - this.from) / (this.to - this.from) * wide;
+  }
+  /** @param {CanvasRenderingContext2D} c @param {string} left @param {string} right @param {number} y */
+  head(c, left, right, y) {
+    const { palette, fonts } = this.player;
+    c.textBaseline = "middle";
+    c.font = `12px ${fonts.ui}`;
+    c.fillStyle = palette.ink;
+    c.fillText(left, LEFT3, y + HEAD / 2);
+    c.fillStyle = palette.soft;
+    c.textAlign = "right";
+    c.fillText(right, this.surface.width - RIGHT2, y + HEAD / 2);
+    c.textAlign = "left";
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} y @param {number} bar */
+  drawChunk(c, step, whole2, y, bar) {
+    const { tracks, palette } = this.player;
+    const lane = { ...whole2, extent: this.extentOf(whole2, step) };
+    const track = tracks.track("block");
+    const [allocator, chunk, offset, size, owner] = ["allocator", "chunk", "offset", "size", "owner"].map((n) => track.col(n));
+    const top = y + HEAD + MARK;
+    const now = this.chunkSize(lane, step);
+    let used = 0;
+    c.save();
+    c.beginPath();
+    c.rect(LEFT3, y + HEAD, this.surface.width - LEFT3 - RIGHT2, MARK + bar + AXIS2);
+    c.clip();
+    c.fillStyle = palette.panel;
+    c.fillRect(LEFT3, top, this.surface.width - LEFT3 - RIGHT2, bar);
+    const owned = [];
+    track.each(step, (row) => {
+      if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
+      const endless = size[row] < 0 || offset[row] + size[row] > ENDLESS;
+      const end = endless ? lane.extent : offset[row] + size[row];
+      const x = this.x(offset[row], lane.extent);
+      const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
+      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
+      this.blocks.push(block);
+      if (owner[row] >= 0) {
+        used += size[row];
+        owned.push(block);
+      } else if (!endless) {
+        this.drawFree(c, block);
+      }
+    });
+    for (const block of owned) this.drawOwned(c, block);
+    this.drawExtent(c, lane, now, top, bar);
+    this.drawAction(c, step, lane, top, bar);
+    this.drawAxis(c, lane, top + bar);
+    c.restore();
+    const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
+    this.head(c, this.lanes.nameOf(lane, step), held, y);
+  }
+  /** How large a chunk is by now, -1 where it is not open. @param {Lane} lane @param {number} step */
+  chunkSize(lane, step) {
+    const track = this.player.tracks.track("chunk");
+    const [allocator, chunk, size] = ["allocator", "chunk", "size"].map((n) => track.col(n));
+    let now = -1;
+    track.each(step, (row) => {
+      if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
+    });
+    return now;
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Block} block */
+  drawFree(c, { x, w, y, h }) {
+    const { palette } = this.player;
+    c.fillStyle = palette.free;
+    c.fillRect(x, y, w, h);
+    c.strokeStyle = palette.edge;
+    c.lineWidth = 1;
+    c.setLineDash([2, 3]);
+    if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    c.setLineDash([]);
+    if (w < 34) return;
+    c.fillStyle = palette.faint;
+    c.font = `11px ${this.player.fonts.ui}`;
+    c.textBaseline = "middle";
+    c.fillText("free", x + 6, y + h / 2);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Block} block */
+  drawOwned(c, { x, w, y, h, owner, size }) {
+    const { palette, tracks, fonts, selected, relations } = this.player;
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
+    c.fillRect(x, y, Math.max(1, w - 1), h);
+    if (selected >= 0 && relations.root(selected) === owner) {
+      c.strokeStyle = palette.ink;
+      c.lineWidth = 2;
+      c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
+    }
+    const room = Math.floor((w - 10) / 6.4);
+    const name = cutEnd(visible(tracks.name(owner)), room);
+    if (!name) return;
+    const bytes = formatBytes(size);
+    c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
+    c.textBaseline = "middle";
+    c.font = `10.5px ${fonts.mono}`;
+    const two = h >= 34 && bytes.length <= room;
+    c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
+    c.font = `10.5px ${fonts.ui}`;
+    if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
+  }
+  /** The chunk's size so far: what lies beyond is not asked for yet.
+   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
+  drawExtent(c, lane, now, top, bar) {
+    const { palette } = this.player;
+    const x = Math.round(this.x(now, lane.extent)) - 0.5;
+    c.lineWidth = 1;
+    if (now >= 0 && now < lane.extent) {
+      c.strokeStyle = palette.soft;
+      c.beginPath();
+      c.moveTo(x, top - 3);
+      c.lineTo(x, top + bar + 3);
+      c.stroke();
+    }
+    c.strokeStyle = palette.line;
+    c.strokeRect(LEFT3 + 0.5, top + 0.5, this.surface.width - LEFT3 - RIGHT2 - 1, bar - 1);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
+  drawAxis(c, lane, y) {
+    const { palette, fonts } = this.player;
+    c.fillStyle = palette.faint;
+    c.font = `10.5px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    const span = this.to - this.from;
+    for (let k = 0; k <= 4; k++) {
+      const offset = lane.extent * (this.from + span * k / 4);
+      const x = this.x(offset, lane.extent);
+      c.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
+      c.fillText(formatBytes(Math.round(offset)), x, y + AXIS2 / 2 + 1);
+    }
+    c.textAlign = "left";
+  }
+  /** What the event of this step does to a block: looked at, taken, split, joined, given back.
+   * @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} top @param {number} bar */
+  drawAction(c, step, lane, top, bar) {
+    const { tracks } = this.player;
+    const kind = tracks.kindOf(step).name;
+    const field = (name) => tracks.field(step, name);
+    const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
+    if (field("chunk") !== lane.chunk || allocator !== void 0 && allocator !== lane.allocator) return;
+    if (kind === "ChunkOpened") return this.mark(c, lane, 0, lane.extent, "this chunk opens", true, top, bar);
+    if (kind === "ChunkGrown") {
+      const more = field("size") - field("size_before");
+      return this.mark(c, lane, field("size_before"), more, `the chunk grows by ${formatBytes(more)}`, false, top, bar);
+    }
+    const offset = field("offset");
+    if (offset === void 0) return;
+    const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);
+    const mark = (from, bytes, label2, dashed) => this.mark(c, lane, from, bytes, label2, dashed, top, bar);
+    if (kind === "BlockConsidered") mark(offset, size, String(field("verdict")), true);
+    else if (kind === "BlockSplit") {
+      mark(offset - field("taken"), field("taken"), "split here", false);
+      this.cut(c, lane, offset, top, bar);
+    } else if (kind === "BlockMerged") {
+      mark(offset, size, `merged with ${field("side")}`, true);
+      mark(field("freed_offset"), field("freed_size"), "", false);
+    } else if (kind === "BlockRemoved") mark(offset, size, "used up: exact fit", false);
+    else if (TAKEN.has(kind)) mark(offset, size, kind === "BlockChosen" ? String(field("rule")) : kind === "ParentReused" ? "in place" : "assigned", false);
+    else if (GIVEN.has(kind)) mark(offset, size, kind === "BlockInserted" ? "a free block of its own" : "freed", true);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} bytes @param {string} label
+   * @param {boolean} dashed @param {number} top @param {number} bar */
+  mark(c, lane, offset, bytes, label2, dashed, top, bar) {
+    const { palette, fonts } = this.player;
+    const x = this.x(offset, lane.extent);
+    const w = Math.max(3, this.x(offset + bytes, lane.extent) - x);
+    c.strokeStyle = palette.accent;
+    c.fillStyle = palette.accent;
+    c.lineWidth = 2;
+    c.setLineDash(dashed ? [4, 3] : []);
+    c.strokeRect(x, top - 1, w, bar + 2);
+    c.setLineDash([]);
+    c.fillRect(x - 1, top - 5, w + 2, 3);
+    if (!label2) return;
+    c.font = `600 11px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    const wide = c.measureText(label2).width;
+    c.fillText(label2, Math.min(Math.max(LEFT3, x), this.surface.width - RIGHT2 - wide), top - MARK / 2 - 2);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} top @param {number} bar */
+  cut(c, lane, offset, top, bar) {
+    const x = this.x(offset, lane.extent);
+    c.beginPath();
+    c.moveTo(x, top - 6);
+    c.lineTo(x, top + bar + 6);
+    c.stroke();
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
+  drawBuffer(c, step, lane, y) {
+    const { tracks, palette } = this.player;
+    const track = tracks.track("place");
+    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
+    const top = y + HEAD;
+    let held = 0;
+    c.fillStyle = palette.panel;
+    c.fillRect(LEFT3, top, this.surface.width - LEFT3 - RIGHT2, BUFFER_BAR);
+    const wide = this.surface.width - LEFT3 - RIGHT2;
+    const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
+    const marked = [];
+    track.each(step, (row) => {
+      if (buffer[row] !== lane.id) return;
+      held++;
+      const x = LEFT3 + offset[row] / lane.extent * wide;
+      const w = Math.max(0.5, size[row] / lane.extent * wide);
+      const owner = tensor[row];
+      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
+      this.blocks.push(block);
+      c.fillStyle = palette.families[held % 2 ? 6 : 5];
+      c.fillRect(x, top, w, BUFFER_BAR);
+      if (owner === chosen || owner === current) marked.push(block);
+    });
+    for (const { x, w, owner } of marked) {
+      c.fillStyle = owner === chosen ? palette.ink : palette.accent;
+      c.fillRect(x - 1, top - 2, Math.max(3, w), BUFFER_BAR + 4);
+    }
+    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${held} tensors in ${formatBytes(lane.extent)}`, y);
+  }
+  listen() {
+    const { box } = this.surface;
+    box.addEventListener("pointermove", (event) => this.hover(event));
+    box.addEventListener("pointerleave", () => this.player.tip.hide());
+    box.addEventListener("click", (event) => this.player.select(this.hit(event.offsetX, event.offsetY)?.owner ?? -1));
+    box.addEventListener("dblclick", () => this.zoomTo(0, 1));
+    box.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        const at = this.from + (event.offsetX - LEFT3) / (this.surface.width - LEFT3 - RIGHT2) * (this.to - this.from);
+        const f = Math.exp(event.deltaY * 0.01);
+        this.zoomTo(at - (at - this.from) * f, at + (this.to - at) * f);
+      },
+      { passive: false }
+    );
+  }
+  /** About the block that the event of this step speaks of, else about the middle. @param {number} factor */
+  zoomBy(factor) {
+    const { tracks, step } = this.player;
+    const lane = this.lanes.chunksAt(step)[0];
+    const offset = tracks.field(step, "offset");
+    const inChunk = lane && offset !== void 0 && tracks.field(step, "chunk") !== void 0;
+    const said = inChunk ? (offset + Math.max(0, tracks.field(step, "size")) / 2) / this.extentOf(lane, step) : -1;
+    const half = (this.to - this.from) * factor / 2;
+    const centre = factor < 1 && said >= 0 && said <= 1 ? said : (this.from + this.to) / 2;
+    const from = Math.min(Math.max(0, centre - half), Math.max(0, 1 - 2 * half));
+    this.zoomTo(from, from + 2 * half);
+  }
+  /** @param {number} from @param {number} to */
+  zoomTo(from, to) {
+    this.from = Math.max(0, from);
+    this.to = Math.min(1, Math.max(to, this.from + 1e-6));
+    this.resized();
+  }
+  /** @param {number} x @param {number} y @returns {Block | undefined} */
+  hit(x, y) {
+    const near = this.blocks.filter((b) => y >= b.y && y <= b.y + b.h && x >= b.x - 2 && x <= b.x + b.w + 2);
+    return near.find((b) => x >= b.x && x <= b.x + b.w && b.owner >= 0) ?? near.find((b) => b.owner >= 0) ?? near[0];
+  }
+  /** @param {PointerEvent} event */
+  hover(event) {
+    const block = this.hit(event.offsetX, event.offsetY);
+    if (!block) return this.player.tip.hide();
+    const { tip, tracks, step } = this.player;
+    const where = (
+      /** @type {[string, string][]} */
+      [
+        ["offset", String(block.offset)],
+        ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)]
+      ]
+    );
+    if (block.owner < 0) return tip.show(this.surface.box, event.offsetX, event.offsetY, "free block", where);
+    const head = visible(tracks.name(block.owner));
+    tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
+  }
+  stop() {
+    this.fitter.disconnect();
+    this.surface.stop();
+  }
+};
+function lifeOf(player, t, step) {
+  const { tracks, relations } = player;
+  const row = relations.lifeRow(t, step);
+  if (row < 0) return [];
+  const life = tracks.track("life");
+  const cell = (name) => life.col(name)[row];
+  const pairs = [["lives", `position ${cell("first")} to ${cell("last")} in the execution order`]];
+  pairs.push(["freed by", cell("freed_by") >= 0 ? visible(tracks.name(cell("freed_by"))) : "nobody: kept"]);
+  if (cell("reuses") >= 0) pairs.push(["reuses", visible(tracks.name(cell("reuses")))]);
+  const plan = relations.planAt(step);
+  const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
+  if (heir !== null && heir !== void 0) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
+  return pairs;
+}
+
 // now.js
 var QUIET_MS = 350;
 function splitGgml(text) {
@@ -3663,11 +4815,14 @@ var Now = class {
 // compare.css
 var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: border-box; display: flex; flex-direction: column; width: 100%; border: 1px solid var(--vg-line); border-radius: 6px; overflow: hidden; background: var(--vg-page); color: var(--vg-ink); font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif); -webkit-font-smoothing: antialiased; text-align: left; }\n.vg-compare *, .vg-compare *::before { box-sizing: border-box; }\n.vg-compare [hidden] { display: none !important; }\n.vg-compare button, .vg-compare input, .vg-compare select { font: inherit; color: inherit; margin: 0; }\n.vg-compare :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-cmp-fill { height: 100vh; border: 0; border-radius: 0; overflow-y: auto; }\n.vg-cmp-head { flex: none; padding: 20px 24px 16px; }\n.vg-cmp-claim { margin: 0; font-weight: 400; font-size: 22px; line-height: 1.3; letter-spacing: -0.01em; color: var(--vg-ink); }\n.vg-cmp-set { display: block; font-size: 13px; line-height: 20px; letter-spacing: 0; color: var(--vg-soft); }\n.vg-cmp-did { display: block; font-weight: 600; }\n.vg-cmp-did::first-letter { text-transform: uppercase; }\n.vg-cmp-figures { display: flex; flex-wrap: wrap; gap: 12px 36px; margin: 16px 0 0; }\n.vg-cmp-figures:empty { display: none; }\n.vg-cmp-figure { min-width: 96px; }\n.vg-cmp-figure dt { font-size: 11.5px; font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-figure dd { margin: 0; font-variant-numeric: tabular-nums; }\n.vg-cmp-values { font-size: 16px; line-height: 24px; white-space: nowrap; }\n.vg-cmp-values b { font-weight: 600; }\n.vg-cmp-was { color: var(--vg-soft); }\n.vg-cmp-arrow { margin: 0 6px; color: var(--vg-faint); }\n.vg-cmp-by { font-size: 12px; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-values b { font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-by { color: var(--vg-faint); }\n.vg-cmp-said { margin: 14px 0 0; padding: 0; list-style: none; max-width: 980px; font-size: 12.5px; line-height: 19px; color: var(--vg-soft); }\n.vg-cmp-said:empty { display: none; }\n\n.vg-cmp-table { flex: none; position: relative; display: flex; flex-direction: column; height: 236px; border-top: 1px solid var(--vg-line); }\n.vg-cmp-tools { flex: none; display: flex; align-items: center; gap: 8px 12px; padding: 6px 12px 6px 24px; }\n.vg-cmp-tools .vg-search { flex: 0 1 150px; width: auto; min-width: 90px; }\n.vg-cmp-tools .vg-select { flex: none; }\n.vg-cmp-chips { flex: 1; display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }\n.vg-cmp-chip { display: inline-flex; align-items: center; gap: 5px; height: 24px; padding: 0 8px; border: 1px solid transparent; border-radius: 12px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; cursor: pointer; }\n.vg-cmp-chip:hover { background: var(--vg-panel); color: var(--vg-ink) !important; }\n.vg-cmp-chip[aria-pressed="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); border-color: var(--vg-edge); }\n.vg-cmp-n { font-variant-numeric: tabular-nums; color: var(--vg-faint); }\n.vg-cmp-sign { display: inline-block; width: 12px; text-align: center; font-size: 11px; color: var(--vg-soft); }\n.vg-cmp-sign.vg-cmp-removed { color: var(--vg-bad); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-added { color: var(--vg-good); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-grown, .vg-cmp-sign.vg-cmp-shrunk, .vg-cmp-sign.vg-cmp-changed { color: var(--vg-source); }\n.vg-compare { --vg-columns: minmax(110px, 0.8fr) minmax(120px, 1.2fr) minmax(90px, 0.8fr) minmax(72px, 0.5fr) minmax(120px, 2.4fr) 84px; }\n.vg-cmp-columns, .vg-cmp-row { padding: 0 24px; }\n.vg-cmp-row { cursor: pointer; line-height: 24px; }\n.vg-cmp-kind .vg-cmp-sign { margin-right: 5px; }\n.vg-cmp-list .vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-cmp-list { border-top: 0; }\n.vg-cmp-table .vg-empty { position: absolute; top: 58px; left: 12px; margin: 0; }\n\n.vg-cmp-bar { flex: none; display: flex; align-items: center; gap: 12px; height: 38px; padding: 0 24px; border-top: 1px solid var(--vg-line); background: var(--vg-panel); }\n.vg-cmp-link[aria-pressed="true"] { border-color: transparent; }\n.vg-cmp-link { flex: none; min-width: 76px; }\n.vg-cmp-status { flex: 1; margin: 0; font-size: 12.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-sides { flex: 1 0 auto; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1px; background: var(--vg-line); border-top: 1px solid var(--vg-line); }\n.vg-cmp-side { display: flex; flex-direction: column; min-width: 0; background: var(--vg-page); }\n.vg-cmp-label { display: flex; align-items: baseline; gap: 8px; height: 34px; margin: 0; padding: 9px 12px 0; font-size: 13px; font-weight: 400; line-height: 18px; white-space: nowrap; overflow: hidden; }\n.vg-cmp-label b { font-weight: 600; }\n.vg-cmp-label .vg-soft { font-size: 12px; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-mark { margin-left: auto; padding: 0 8px; border-radius: 9px; background: var(--vg-accentWash); color: var(--vg-accent); font-size: 11.5px; }\n.vg-cmp-host { flex: 1 0 auto; height: var(--vg-cmp-height, 940px); }\n.vg-cmp-host > .vg-player { border-width: 1px 0 0; border-radius: 0; }\n.vg-cmp-narrow { --vg-columns: minmax(100px, 0.8fr) minmax(110px, 1.1fr) minmax(80px, 0.7fr) minmax(64px, 0.5fr) 78px; }\n.vg-cmp-narrow .vg-cmp-how { display: none; }\n.vg-cmp-narrow .vg-cmp-table { height: 282px; }\n.vg-cmp-narrow .vg-cmp-sides { grid-template-columns: minmax(0, 1fr); }\n.vg-cmp-narrow .vg-cmp-head { padding: 16px 14px 12px; }\n.vg-cmp-narrow .vg-cmp-claim { font-size: 19px; }\n.vg-cmp-narrow .vg-cmp-figures { gap: 10px 26px; }\n.vg-cmp-narrow .vg-cmp-tools { flex-wrap: wrap; padding: 6px 14px; }\n.vg-cmp-narrow .vg-cmp-chips { order: 3; flex-basis: 100%; }\n.vg-cmp-narrow .vg-cmp-columns, .vg-cmp-narrow .vg-cmp-row, .vg-cmp-narrow .vg-cmp-bar { padding: 0 14px; }\n';
 
+// inspector.css
+var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts dd { display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; min-height: 22px; line-height: 22px; }\n.vg-facts dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow-y: auto; scrollbar-width: thin; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts dd:not(.vg-long) .vg-links { flex-wrap: nowrap; overflow: hidden; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
+
 // style.css
 var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n.vg-pane-timeline .vg-text-button:disabled { visibility: hidden; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
 // styles.js
-var css = [style_default, compare_default].join("\n");
+var css = [style_default, compare_default, inspector_default].join("\n");
 
 // live.js
 function liveSets({ tracks, relations }) {
@@ -3729,9 +4884,9 @@ function paintLiveSet({ palette }, c, set, { x, y }, position) {
 }
 
 // timeline.js
-var LEFT3 = 66;
+var LEFT4 = 66;
 var RIGHT3 = 12;
-var TOP2 = 16;
+var TOP3 = 16;
 var BOTTOM = 32;
 var CLICK2 = 4;
 var BITMAPS2 = 8;
@@ -3794,19 +4949,19 @@ var TimelinePane = class {
   /** @param {number} p */
   x(p) {
     const { x0, x1 } = this.window;
-    return LEFT3 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT3 - RIGHT3);
+    return LEFT4 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT4 - RIGHT3);
   }
   /** @param {number} bytes */
   y(bytes) {
     const { y0, y1 } = this.window;
-    const high = this.surface.height - TOP2 - BOTTOM;
-    return TOP2 + high - (bytes - y0) / (y1 - y0) * high;
+    const high = this.surface.height - TOP3 - BOTTOM;
+    return TOP3 + high - (bytes - y0) / (y1 - y0) * high;
   }
   /** @param {number} x @param {number} y */
   inverse(x, y) {
     const { x0, x1, y0, y1 } = this.window;
-    const high = this.surface.height - TOP2 - BOTTOM;
-    return { p: x0 + (x - LEFT3) / (this.surface.width - LEFT3 - RIGHT3) * (x1 - x0), bytes: y0 + (TOP2 + high - y) / high * (y1 - y0) };
+    const high = this.surface.height - TOP3 - BOTTOM;
+    return { p: x0 + (x - LEFT4) / (this.surface.width - LEFT4 - RIGHT3) * (x1 - x0), bytes: y0 + (TOP3 + high - y) / high * (y1 - y0) };
   }
   /** @param {number} step */
   draw(step) {
@@ -3855,7 +5010,7 @@ var TimelinePane = class {
   clip(c) {
     c.save();
     c.beginPath();
-    c.rect(LEFT3, TOP2, this.surface.width - LEFT3 - RIGHT3, this.surface.height - TOP2 - BOTTOM);
+    c.rect(LEFT4, TOP3, this.surface.width - LEFT4 - RIGHT3, this.surface.height - TOP3 - BOTTOM);
     c.clip();
   }
   /** The rectangle of a life row in pixels. @param {Plan} plan @param {number} row */
@@ -3903,34 +5058,34 @@ var TimelinePane = class {
       const y = Math.round(this.y(bytes)) + 0.5;
       c.strokeStyle = palette.line;
       c.beginPath();
-      c.moveTo(LEFT3, y);
+      c.moveTo(LEFT4, y);
       c.lineTo(width - RIGHT3, y);
       c.stroke();
       c.fillStyle = palette.faint;
       c.textAlign = "right";
-      c.fillText(formatBytes(Math.round(bytes)), LEFT3 - 6, y);
+      c.fillText(formatBytes(Math.round(bytes)), LEFT4 - 6, y);
     }
     c.fillStyle = palette.soft;
     c.textAlign = "right";
     c.fillText("position in the execution order (not time)", width - RIGHT3, height - BOTTOM + 23);
     c.textAlign = "left";
-    c.fillText("offset", LEFT3, 7);
+    c.fillText("offset", LEFT4, 7);
     c.strokeStyle = palette.edge;
     for (const chunk of plan.chunks.slice(1)) {
       const y = Math.round(this.y(chunk.base)) + 0.5;
-      c.strokeRect(LEFT3, y, width - LEFT3 - RIGHT3, 0.01);
-      c.fillText(chunkName(plan, chunk.chunk), LEFT3 + 4, y - 7);
+      c.strokeRect(LEFT4, y, width - LEFT4 - RIGHT3, 0.01);
+      c.fillText(chunkName(plan, chunk.chunk), LEFT4 + 4, y - 7);
     }
   }
   /** @param {CanvasRenderingContext2D} c @param {Plan} plan */
   paintPeak(c, plan) {
     const { palette, fonts } = this.player;
     const y = Math.round(this.y(plan.size)) + 0.5;
-    if (y < TOP2 - 2) return;
+    if (y < TOP3 - 2) return;
     c.strokeStyle = palette.ink;
     c.setLineDash([5, 4]);
     c.beginPath();
-    c.moveTo(LEFT3, y);
+    c.moveTo(LEFT4, y);
     c.lineTo(this.surface.width - RIGHT3, y);
     c.stroke();
     c.setLineDash([]);
@@ -3986,7 +5141,7 @@ var TimelinePane = class {
     if (!shown) return this.paintTicks(c, -100, -100);
     const bottom = this.surface.height - BOTTOM;
     c.fillStyle = palette.accent;
-    c.fillRect(Math.round(x) - 0.75, TOP2, 1.5, bottom - TOP2);
+    c.fillRect(Math.round(x) - 0.75, TOP3, 1.5, bottom - TOP3);
     c.font = `600 11px ${fonts.ui}`;
     const held = this.live?.bytes[position];
     const text = held === void 0 ? String(position) : `${position}: ${formatBytes(held)} live`;
@@ -4755,7 +5910,7 @@ var PANES2 = ["tokens", "graph", "map", "timeline", "events", "tables"];
 var CANVASES = /* @__PURE__ */ new Set(["graph", "map", "timeline"]);
 var HISTORY = 200;
 var PANE_HEAD = 34;
-var [TINY, WIDE2] = [660, 1e3];
+var [TINY, WIDE3] = [660, 1e3];
 var Player = class {
   /** @param {Options} options */
   constructor(options) {
@@ -4825,11 +5980,11 @@ var Player = class {
   /** One column or two. Classes, not container queries: those would make every change of style wait for a layout.
    * @param {number} width */
   setWidth(width) {
-    this.root.classList.toggle("vg-wide", width >= WIDE2);
-    this.root.classList.toggle("vg-narrow", width < WIDE2);
+    this.root.classList.toggle("vg-wide", width >= WIDE3);
+    this.root.classList.toggle("vg-narrow", width < WIDE3);
     this.root.classList.toggle("vg-tiny", width < TINY);
     const least = Object.fromEntries(this.panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
-    Object.assign(this.grid.style, arrange(this.panes.map((pane) => pane.name), width >= WIDE2, least));
+    Object.assign(this.grid.style, arrange(this.panes.map((pane) => pane.name), width >= WIDE3, least));
   }
   /** @param {Pane} pane */
   makeFrame(pane) {

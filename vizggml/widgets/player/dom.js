@@ -35,6 +35,8 @@ const SHAPES = {
   expand: "M9.5 3H13v3.5M6.5 13H3V9.5M13 3L9 7M3 13l4-4",
   shrink: "M9 3.5V7h3.5M7 12.5V9H3.5M13 3L9 7M3 13l4-4",
   help: "M6 6.2a2 2 0 1 1 2.9 1.8c-.6.3-.9.7-.9 1.4M8 11.6v.4",
+  copy: "M6 6h7v7H6zM3 10V3h7",
+  check: "M3.5 8.5l3 3 6-7",
   follow: "M8 2.5v3M8 10.5v3M2.5 8h3M10.5 8h3M8 6.8v2.4M6.8 8h2.4",
   path: "M4 12V9a3 3 0 0 1 3-3h5M9.5 3.5L12 6 9.5 8.5",
   unfold: "M5 6l3-3 3 3M5 10l3 3 3-3",
