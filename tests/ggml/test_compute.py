@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -21,6 +23,7 @@ from vizggml.events import (
     NodeEnd,
     NodesFused,
     NodeSkipped,
+    WorkTaken,
     bus,
 )
 from vizggml.ggml import ops, tape
@@ -278,6 +281,36 @@ def test_a_matrix_product_tells_its_chunks(n_threads: int, fast: bool) -> None:
     ] * 2
     assert [(e.node, e.cause) for e in told] == [(node.id, begin.seq) for begin in begins]
     assert {e.tensor for e in events if isinstance(e, ChunksTaken)} == {n.id for n in g.nodes if n.op == "MUL_MAT"}
+
+
+@pytest.mark.usefixtures("everything_is_wide")
+def test_who_slept_was_woken_and_who_polled_was_not() -> None:
+    layer = Attention().allocated()
+    for poll in (0, 100):
+        with ThreadPool(3, poll) as pool:
+            plan = graph_plan(layer.graph, 3, pool)
+            record_tape(plan, TapeKey(False, False, True))
+            if poll:
+                # who polls does not stop polling: the first look is still under way when work comes
+                pool.poll_compiled(lambda address, seen, n_rounds: looked(address, seen))
+            pool.run(lambda ith: None, 3)
+            with recorded() as events:
+                graph_compute(layer.graph, plan, fast=False)
+        begins = [e for e in events if isinstance(e, NodeBegin) and e.thread > 0]
+        told = [e for e in events if isinstance(e, WorkTaken)]
+        assert [(e.graph, e.tensor, e.thread, e.cause) for e in told] == [
+            (layer.graph.id, e.tensor, e.thread, e.seq) for e in begins
+        ]
+        assert begins
+        assert {e.polling for e in told} == {poll > 0}
+
+
+def looked(address: int, seen: int) -> int:
+    """As compiled polling, without an end."""
+    number = ctypes.c_int64.from_address(address)
+    while number.value == seen:
+        time.sleep(0)
+    return 0
 
 
 @pytest.mark.usefixtures("everything_is_wide")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pytest
 
 from vizggml.errors import VizggmlError
+from vizggml.ggml.kernels.fast.waiting import wait_for
 from vizggml.ggml.threadpool import ThreadPool
 
 
@@ -182,7 +185,53 @@ def test_a_run_that_was_cut_off_is_over_before_the_next() -> None:
     assert order == ["late", "next", "next"]
 
 
+@pytest.mark.parametrize("poll", [0, 1, 100])
+def test_with_any_poll_each_thread_does_its_share_once(poll: int) -> None:
+    with ThreadPool(3, poll) as pool:
+        for way in (None, wait_for):
+            if way is not None:
+                pool.poll_compiled(way)
+            done: list[int] = []
+            for _ in range(200):
+                pool.run(done.append, 3)
+            assert sorted(done) == [0] * 200 + [1] * 200 + [2] * 200
+            assert len(pool.polling) == 2
+            assert poll or pool.polling == [False, False]
+
+
+@pytest.mark.parametrize(("n_processors", "want"), [(2, 0), (3, 0), (4, 50), (None, 0)])
+def test_by_default_it_polls_as_ggml_where_processors_are_left_over(
+    n_processors: int | None, want: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: n_processors)
+    asked: list[int] = []
+    with ThreadPool(3) as pool:
+        assert pool.poll == want
+        pool.poll_compiled(lambda address, seen, n_rounds: asked.append(n_rounds) or 0)
+        for _ in range(3):
+            pool.run(lambda ith: None, 3)
+    assert set(asked) == ({want * 1024} if want else set())
+
+
+def test_compiled_polling_ends_when_the_number_changes_or_the_looks_are_over() -> None:
+    number = np.array([7], np.int64)
+    at = number.ctypes.data
+    assert wait_for(at, 6, 1000) == 0
+    assert wait_for(at, 7, 1000) == 1000
+    assert wait_for(at, 7, 0) == 0
+    looks: list[int] = []
+    waiting = threading.Thread(target=lambda: looks.append(wait_for(at, 7, 1 << 40)))
+    waiting.start()
+    number[0] = 8
+    waiting.join(10)
+    assert looks
+    assert looks[0] < 1 << 40
+
+
 def test_limits() -> None:
+    for poll in (-1, 101):
+        with pytest.raises(VizggmlError, match=f"poll {poll} is not between 0 and 100"):
+            ThreadPool(2, poll)
     for n in (0, 513):
         with pytest.raises(VizggmlError, match=f"n_threads {n} is not between 1 and 512"):
             ThreadPool(n)

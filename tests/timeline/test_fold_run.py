@@ -26,6 +26,7 @@ from vizggml.events import (
     Tokenized,
     TokenSampled,
     UbatchSplit,
+    WorkTaken,
 )
 from vizggml.timeline.tracks import Tracks
 
@@ -57,6 +58,7 @@ def test_threads_of_an_evaluation_stand_until_the_next() -> None:
         ComputeBegin(G, 2, 2),
         NodeBegin(G, A, 0, 10),
         NodeBegin(G, A, 1, 12),
+        WorkTaken(G, A, 1, True),
         ChunksTaken(G, A, -1, 9, 64, 1, True, (5, 4)),
         NodeEnd(G, A, 0, 50),
         NodeEnd(G, A, 1, 45),
@@ -66,9 +68,9 @@ def test_threads_of_an_evaluation_stand_until_the_next() -> None:
         NodeBegin(G, A, 0, 11),
     )
     assert rows(tracks, "thread") == [
-        (1, 8, 0, A, 0, 10, 50, 0, 5),
-        (2, 8, 0, A, 1, 12, 45, 5, 4),
-        (9, 10, 1, A, 0, 11, 11, 0, -1),
+        (1, 9, 0, A, 0, 10, 50, 0, 5, -1),
+        (2, 9, 0, A, 1, 12, 45, 5, 4, 1),
+        (10, 11, 1, A, 0, 11, 11, 0, -1, -1),
     ]
 
 
@@ -80,7 +82,7 @@ def test_the_chunks_of_all_experts_are_counted_together() -> None:
         ChunksTaken(G, A, 3, 9, 64, 1, True, (5, 4)),
         ChunksTaken(G, A, 7, 9, 64, 1, True, (2, 7)),
     )
-    assert [row[-1] for row in rows(tracks, "thread")] == [7, 11]
+    assert [row[-2] for row in rows(tracks, "thread")] == [7, 11]
 
 
 def test_a_graph_without_batches_is_an_evaluation() -> None:

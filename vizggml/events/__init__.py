@@ -97,6 +97,7 @@ from vizggml.events.compute import (
     RowsEncoded,
     SplitOpened,
     TensorCopied,
+    WorkTaken,
 )
 from vizggml.events.llama import (
     CacheCreated,
@@ -207,6 +208,7 @@ KINDS: tuple[type[Event], ...] = (
     TensorCopied,
     SlotTaken,
     ChunksTaken,
+    WorkTaken,
 )
 """Every kind of event, in the order of the vocabulary; a kind's index is its number in a trace."""
 
@@ -317,6 +319,7 @@ __all__ = [
     "VisitEnter",
     "WeightsPlaced",
     "WindowEvicted",
+    "WorkTaken",
     "bus",
     "event",
 ]

@@ -65,6 +65,23 @@ class BarrierWait(Event):
 
 @event(
     "compute",
+    "ggml_graph_compute_check_for_work, ggml/src/ggml-cpu/ggml-cpu.c",
+    "vizggml/ggml/threadpool.py: ThreadPool.run",
+)
+class WorkTaken(Event):
+    """A thread took up its part of a node. `polling`: it was looking for work; otherwise it slept and had to be woken.
+
+    Like a time, this differs from run to run.
+    """
+
+    graph: GraphId
+    tensor: TensorId
+    thread: int
+    polling: bool
+
+
+@event(
+    "compute",
     "ggml_compute_forward_mul_mat, ggml/src/ggml-cpu/ggml-cpu.c",
     "vizggml/ggml/kernels/chunks.py: chunk_grid",
 )

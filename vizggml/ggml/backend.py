@@ -50,13 +50,16 @@ class Backend(Protocol):
 class CPUBackend:
     """`ggml_backend_cpu_init`, ggml/src/ggml-cpu/ggml-cpu.cpp: our kernels, threads, and the plan of the last graph.
 
-    `textbook` and `fast` are those of `graph_compute`; so are the hooks, which may be set at any time.
+    `poll` is that of the thread pool; `textbook` and `fast` are those of `graph_compute`. So are the hooks, which may
+    be set at any time.
     """
 
-    def __init__(self, n_threads: int = 4, *, textbook: bool = False, fast: bool | None = None) -> None:
+    def __init__(
+        self, n_threads: int = 4, *, textbook: bool = False, fast: bool | None = None, poll: int | None = None
+    ) -> None:
         self.name = "CPU"
         self.buft = cpu_buffer_type()
-        self.threadpool = ThreadPool(n_threads)
+        self.threadpool = ThreadPool(n_threads, poll)
         self.textbook = textbook
         self.fast = fast
         self.before_node: Hook | None = None

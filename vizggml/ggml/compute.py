@@ -18,6 +18,7 @@ from vizggml.events import (
     NodesFused,
     NodeSkipped,
     Seq,
+    WorkTaken,
     bus,
 )
 from vizggml.ggml.cplan import Plan
@@ -119,6 +120,8 @@ def _run_wide(g: Graph, tape: Tape, step: Step, begin: int) -> None:
 
     pool.run(timed, width)
     seqs = [bus.emit(NodeBegin(g.id, node.id, ith, ns - begin)) for ith, ns in enumerate(begins)]
+    for ith, polling in enumerate(pool.polling[: width - 1], 1):
+        bus.emit(WorkTaken(g.id, node.id, ith, polling), cause=seqs[ith])
     _tell_chunks(g, step, seqs[0])
     for ith, ns in enumerate(pool.ends):
         bus.emit(NodeEnd(g.id, node.id, ith, ns - begin), cause=seqs[ith])

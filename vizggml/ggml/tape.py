@@ -18,7 +18,7 @@ from vizggml.ggml.kernels import FUSED, KERNELS, FusedKernel, Kernel
 from vizggml.ggml.kernels.chunks import Chunks
 from vizggml.ggml.kernels.params import ComputeParams, alone
 from vizggml.ggml.tensor import Tensor, same_shape
-from vizggml.ggml.threadpool import ThreadPool
+from vizggml.ggml.threadpool import ThreadPool, WaitFor
 from vizggml.ggml.types import FLAG_COMPUTE, FLAG_OUTPUT
 
 if TYPE_CHECKING:
@@ -107,6 +107,13 @@ def fast_fused_kernels() -> Mapping[tuple[str, str], FusedKernel]:
     from vizggml.ggml.kernels.fast.small import SMALL_FUSED
 
     return SMALL_FUSED
+
+
+def fast_wait_for() -> WaitFor:
+    """How a thread polls in compiled code; only where there are `fast_kernels`."""
+    from vizggml.ggml.kernels.fast.waiting import wait_for
+
+    return wait_for
 
 
 def can_fuse(g: Graph, i: int) -> bool:
@@ -217,6 +224,8 @@ def record_tape(plan: Plan, key: TapeKey) -> Tape:
     pool = plan.threadpool
     if pool is None and plan.n_threads > 1:
         pool = plan.threadpool = ThreadPool(plan.n_threads)
+    if key.fast and pool is not None:
+        pool.poll_compiled(fast_wait_for())
     steps = _Recorder(plan, key, pool).steps()
     calls: list[Callable[[], None]] = []
     for step in steps:

@@ -30,7 +30,9 @@ class RunFold:
         self.text = text
         self.scratch = Track("scratch", {"graph": "i", "tensor": "i", "n_tasks": "i", "work_size": "d", "maximum": "d"})
         times = {"begin_ns": "d", "end_ns": "d", "wait_ns": "d"}
-        self.thread = Track("thread", {"eval": "i", "tensor": "i", "thread": "i", **times, "chunks": "i"})
+        self.thread = Track(
+            "thread", {"eval": "i", "tensor": "i", "thread": "i", **times, "chunks": "i", "polling": "i"}
+        )
         reuse = {"eval": "i", "owner": "i", "condition": "i", "had": "i", "needs": "i", "ok": "i"}
         self.reuse = Track("reuse", reuse)
         token = {"token": "i", "piece": "i", "pos": "i", "sampled": "i", "p": "d", "eval": "i"}
@@ -63,6 +65,7 @@ class RunFold:
             "NodeBegin": self.node_begin,
             "NodeEnd": self.node_end,
             "BarrierWait": self.barrier_wait,
+            "WorkTaken": self.work_taken,
             "ChunksTaken": self.chunks_taken,
             "ReuseChecked": self.reuse_checked,
             "ReuseDecided": self.reuse_decided,
@@ -171,7 +174,7 @@ class RunFold:
 
     def node_begin(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
         begin = self._ns_before + ns
-        self.thread.set(i, (tensor, thread), self.n_evals - 1, tensor, small(thread), begin, begin, 0, NONE)
+        self.thread.set(i, (tensor, thread), self.n_evals - 1, tensor, small(thread), begin, begin, 0, NONE, NONE)
 
     def node_end(self, i: int, node: int, graph: int, tensor: int, thread: int, ns: int) -> None:
         held = self.thread.open.get((tensor, thread))
@@ -182,6 +185,11 @@ class RunFold:
         held = self.thread.open.get((tensor, thread))
         if held is not None:
             self.thread.amend(held[0], "wait_ns", ns)
+
+    def work_taken(self, i: int, node: int, graph: int, tensor: int, thread: int, polling: int) -> None:
+        held = self.thread.open.get((tensor, thread))
+        if held is not None:
+            self.thread.amend(held[0], "polling", polling)
 
     def chunks_taken(
         self,

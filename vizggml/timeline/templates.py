@@ -400,6 +400,11 @@ LATER: dict[str, Template] = {
         true="{tensor} is cut into {n_chunks} chunks of {rows} x {columns}, and who is done takes the next. "
         "Threads 0, 1, ... took {taken} of them.",
     ),
+    "WorkTaken": by(
+        "polling",
+        "Thread {thread} slept and was woken for {tensor}.",
+        true="Thread {thread} was looking for work and took up {tensor} at once.",
+    ),
 }
 
 SENTENCES: dict[str, Template] = {**BUILDING, **PLANNING, **RUNNING, **DECODING, **LATER}
