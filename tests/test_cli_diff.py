@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,15 @@ def test_what_is_wrong_is_one_line(traces: tuple[Path, Path], tmp_path: Path) ->
     assert "the name must end in .html" in failed(vizggml("diff", *traces, "-o", tmp_path / "diff.txt"))
     (tmp_path / "bad.vgt").write_bytes(b"VGCOL\0\0\1" + bytes(40))
     assert "bad.vgt" in failed(vizggml("diff", traces[0], tmp_path / "bad.vgt"))
+
+
+def test_two_plans_are_compared_and_nothing_is_run(tmp_path: Path) -> None:
+    """326 and 286 nodes: tests/goldens/llama_buffers.json."""
+    for fa in ("off", "on"):
+        shape = ("--shape", "minimind-64m", "--type", "F16", "-c", "512", "-fa", fa)
+        done = vizggml("plan", *shape, "--trace", tmp_path / f"{fa}.vgt")
+        assert done.returncode == 0, done.stderr
+    said = vizggml("diff", tmp_path / "off.vgt", tmp_path / "on.vgt").stdout
+    assert said.startswith("flash attention off -> on: 40 nodes fewer, peak 21.01 -> 18.51 MiB\n")
+    assert re.search(r"nodes +326 +286 +-40", said)
+    assert failed(vizggml("plan", "tiny", "--trace", "x.txt")).endswith("must end in .vgt")

@@ -263,10 +263,13 @@ def plan(
     kv_unified: Annotated[bool, typer.Option("--kv-unified", help="one cache for all sequences")] = False,
     fit: Annotated[str | None, typer.Option(help="two memories, such as 15G,12G: which layers go where")] = None,
     picture: Annotated[Path | None, typer.Option(help="the compute buffer over the graph (.svg or .png)")] = None,
+    trace_: Annotated[
+        Path | None, typer.Option("--trace", help="the planning as a trace (.vgt), to diff or view")
+    ] = None,
     json_: Json = False,
 ) -> None:
     """Count what llama.cpp will allocate, to the byte. No weight is read."""
-    from vizggml.cli_print import plan_picture, print_plan
+    from vizggml.cli_print import plan_recorded, print_plan
     from vizggml.llama.cparams import ContextParams
     from vizggml.llama.fit import fit as fit_into
     from vizggml.llama.fit import memory_sizes
@@ -279,6 +282,8 @@ def plan(
         raise typer.BadParameter("--type is for --shape: a file has its types")
     if picture is not None:
         check_output(picture, (".svg", ".png"))
+    if trace_ is not None:
+        check_output(trace_, (".vgt",))
     params = ContextParams(
         n_ctx=ctx_size,
         n_batch=batch_size,
@@ -291,8 +296,8 @@ def plan(
     )
     sizes = memory_sizes(fit) if fit is not None else None
     hparams, tensors = shape_model(shape, type_ or "F16") if shape is not None else file_model(model or "")
-    if picture is not None:
-        found = plan_picture(picture, lambda: plan_model(hparams, tensors, params))
+    if picture is not None or trace_ is not None:
+        found = plan_recorded(shape or model or "", lambda: plan_model(hparams, tensors, params), picture, trace_)
     else:
         found = plan_model(hparams, tensors, params)
     fitted = fit_into(hparams, tensors, params, sizes) if sizes is not None else None

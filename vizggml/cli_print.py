@@ -109,15 +109,18 @@ def _size(n: int) -> str:
     return size(n)
 
 
-def plan_picture(path: Path, make: Callable[[], Plan]) -> Plan:
-    """Make a plan while it is recorded, and draw the lifetimes in its last reservation."""
+def plan_recorded(name: str, make: Callable[[], Plan], picture: Path | None, trace: Path | None) -> Plan:
+    """Make a plan while it is recorded; draw the lifetimes in its last reservation, and keep the trace."""
     from vizggml.export import to_png, to_svg
     from vizggml.timeline.record import record
 
     with record() as recorded:
         found = make()
-    if path.suffix == ".svg":
-        to_svg(recorded, path, pane="timeline")
-    else:
-        to_png(recorded, path, "timeline")
+    recorded.meta["model"] = name
+    if trace is not None:
+        recorded.save(trace)
+    if picture is not None and picture.suffix == ".svg":
+        to_svg(recorded, picture, pane="timeline")
+    elif picture is not None:
+        to_png(recorded, picture, "timeline")
     return found

@@ -174,7 +174,7 @@ def diff(a: Trace | Tracks, b: Trace | Tracks, *, labels: Sequence[str] = LABELS
         _alone(side_b, {pair.b for pair in paired}),
         whole(side_a),
         whole(side_b),
-        differing_params(tracks_a, tracks_b, [set(side.op) for side in (side_a, side_b)]),
+        differing_params(side_a, side_b),
         twin_a,
         twin_b,
         [(pair.a, pair.b) for pair in paired],

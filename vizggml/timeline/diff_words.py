@@ -14,6 +14,7 @@ from vizggml.timeline.tracks import Tracks
 
 if TYPE_CHECKING:
     from vizggml.timeline.diff import Diff, PairDiff
+    from vizggml.timeline.diff_graph import Side
 
 PARAMS = {
     "flash_attn": "flash attention",
@@ -33,16 +34,17 @@ PARAMS = {
 FOLLOWING = {"n_ctx_seq": "n_ctx", "n_outputs_max": "n_batch", "n_ctx_orig_yarn": "n_ctx"}
 """Parameters that are worked out from another: where that one differs, these say nothing more."""
 SHOWN = 12
+SAID_OPS = 6
 LONGEST_NAMES = 4
 
 
-def differing_params(a: Tracks, b: Tracks, ops: Sequence[set[str]]) -> list[tuple[str, str, str]]:
-    """What was set differently, as (name, in A, in B). Flash attention shows in the ops too."""
+def differing_params(a: Side, b: Side) -> list[tuple[str, str, str]]:
+    """What was set differently, as (name, in A, in B): what the traces say of it, else what can be seen in them."""
     found = []
-    models = [str(t.meta.get("model") or "") for t in (a, b)]
+    models = [str(side.tracks.meta.get("model") or "") for side in (a, b)]
     if all(models) and models[0] != models[1]:
         found.append(("model", models[0], models[1]))
-    said_a, said_b = (_params(t) for t in (a, b))
+    said_a, said_b = ({**_seen(side), **_params(side.tracks)} for side in (a, b))
     names = [n for n in (*PARAMS, *sorted({*said_a, *said_b} - PARAMS.keys())) if n in said_a and n in said_b]
     differ = {n for n in names if said_a[n] != said_b[n]}
     found += [
@@ -50,11 +52,24 @@ def differing_params(a: Tracks, b: Tracks, ops: Sequence[set[str]]) -> list[tupl
         for n in names
         if n in differ and FOLLOWING.get(n) not in differ
     ]
-    if "flash_attn" not in said_a or "flash_attn" not in said_b:
-        fused = ["FLASH_ATTN_EXT" in side for side in ops]
-        if fused[0] != fused[1] and all(len(side) > 1 for side in ops):
-            found.insert(0, ("flash attention", _value(fused[0]), _value(fused[1])))
     return found
+
+
+def _seen(side: Side) -> dict[str, Any]:
+    """Parameters that show in what was made with them: in the operations, the cache, the graphs reserved for."""
+    seen: dict[str, Any] = {}
+    ops = set(side.op)
+    if ops & {"FLASH_ATTN_EXT", "SOFT_MAX"}:
+        seen["flash_attn"] = "FLASH_ATTN_EXT" in ops
+    tokens = [side.n_tokens(graph) for graph in side.graphs if side.role(graph)[0] == "reserved"]
+    if max(tokens, default=0):
+        seen["n_ubatch"] = max(tokens)
+    tracks = side.tracks
+    if len(tracks.columns.get("k.CacheCreated.n_cells", ())) == 1:
+        seen["n_ctx"] = int(tracks["k.CacheCreated.n_cells"][0])
+        for name in ("type_k", "type_v"):
+            seen[name] = tracks.string(int(tracks[f"k.CacheCreated.{name}"][0]))
+    return seen
 
 
 def _params(tracks: Tracks) -> dict[str, Any]:
@@ -103,14 +118,17 @@ def _headline(found: Diff) -> str:
 
 
 def _ops(pair: PairDiff) -> str:
-    gone, new = (_counted(pair, kind) for kind in ("removed", "added"))
-    parts = [f"{word} {ops}" for word, ops in (("loses", gone), ("gains", new)) if ops]
+    gone, new = (
+        Counter(change.op or "NONE" for change in pair.changes if kind in change.kinds) for kind in ("removed", "added")
+    )
+    parts = [f"{word} {_counted(ops)}" for word, ops in (("loses", gone - new), ("gains", new - gone)) if ops]
     return f"The graph {pair.role} {' and '.join(parts)}." if parts else ""
 
 
-def _counted(pair: PairDiff, kind: str) -> str:
-    ops = Counter(change.op or "leaf" for change in pair.changes if kind in change.kinds)
-    return ", ".join(f"{n:,} {'leafs' if op in ('leaf', 'NONE') and n > 1 else op}" for op, n in ops.most_common())
+def _counted(ops: Counter[str]) -> str:
+    said = [f"{n:,} {('leafs' if n > 1 else 'leaf') if op == 'NONE' else op}" for op, n in ops.most_common(SAID_OPS)]
+    more = len(ops) - SAID_OPS
+    return ", ".join(said) + (f" and {more} more operation{'s' if more > 1 else ''}" if more > 0 else "")
 
 
 def _memory(pair: PairDiff) -> str:
