@@ -20,7 +20,8 @@ WIDTH = 920.0
 MARGIN = 20.0
 INNER = WIDTH - 2 * MARGIN
 CAPTION_CHARACTERS = 138
-CAPTION_LINES = 3
+CAPTION_LINES = 2
+"""Room is kept for so many, so that nothing moves from one step to the next."""
 ROW = 20.0
 CELL_CHARACTER = labels.NAME_SIZE * labels.MONO
 MOST_ROWS = 28
@@ -45,11 +46,9 @@ def sheet(
         f'<text class="title" x="{MARGIN:g}" y="31">{text_of(title)}</text>',
         f'<text class="small soft end caption" x="{right:g}" y="30">step {step:,} of {last:,}</text>',
     ]
-    y = 52.0
-    for line in wrapped(sentence, CAPTION_CHARACTERS, CAPTION_LINES):
-        body.append(f'<text class="word caption" x="{MARGIN:g}" y="{y:g}">{text_of(line)}</text>')
-        y += 16
-    y += 4
+    for k, line in enumerate(wrapped(sentence, CAPTION_CHARACTERS, CAPTION_LINES)):
+        body.append(f'<text class="word caption" x="{MARGIN:g}" y="{52 + 16 * k}">{text_of(line)}</text>')
+    y = 52.0 + 16 * CAPTION_LINES
     body += [f'<g transform="translate({MARGIN:g},{y:g})">', *pane[0], "</g>"]
     y += pane[1] + 16
     named = list(families)

@@ -37,9 +37,9 @@ def still(tracks: Tracks, step: int | None = None, *, theme: str = "auto", capti
     tensors = Tensors.of(tracks)
     n_events = int(tracks.meta["n_events"])
     title = f"Step {step:,} of {max(0, n_events - 1):,}"
-    body = [f'<text class="title" x="{MARGIN}" y="27">{title}</text>']
+    body = [f'<text class="title caption" x="{MARGIN}" y="27">{title}</text>']
     if caption:
-        body.append(f'<text class="word soft" x="{MARGIN}" y="46">{text_of(labels.short(caption, 140))}</text>')
+        body.append(f'<text class="word soft caption" x="{MARGIN}" y="46">{text_of(labels.short(caption, 140))}</text>')
     y = 62.0
     plan = plan_at(tracks, step)
     if plan >= 0:
