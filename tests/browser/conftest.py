@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.driver import Lab, chromium, jupyterlab
 
-HARMLESS = ("favicon.ico", "ResizeObserver loop", "404 (Not Found)")
-"""What JupyterLab's own page complains of: a missing icon, optional translations, its layout observers."""
+HARMLESS = ("favicon.ico", "ResizeObserver loop", "404 (Not Found)", "widget model not found")
+"""What JupyterLab's own page complains of: a missing icon, translations, its layout observers, a kernel that is gone."""
 
 
 @pytest.fixture(scope="session")

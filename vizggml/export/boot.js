@@ -13,7 +13,8 @@ async function unpacked(id) {
 async function boot() {
   const [tracks, layout] = await Promise.all([unpacked("tracks"), unpacked("layout")]);
   const host = document.getElementById("player");
-  create({ ...OPTIONS, tracks, layout: JSON.parse(new TextDecoder().decode(layout)), host, hash: true, theme: "auto" });
+  const drawing = JSON.parse(new TextDecoder().decode(layout));
+  create({ hash: true, theme: "auto", ...OPTIONS, tracks, layout: drawing, host });
 }
 
 boot().catch((error) => {

@@ -22,6 +22,7 @@ function bytesOf(view) {
 
 function render({ model, el }) {
   const host = document.createElement("div");
+  host.className = "vg-here";
   host.style.height = model.get("height");
   el.append(host);
   const sync = throttledSync(model);

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anywidget
 import traitlets
 
 from vizggml.errors import VizggmlError
+from vizggml.export.saved import saved_player
 from vizggml.timeline.trace import Trace
 from vizggml.views.graph_layout import layout
 from vizggml.views.memory import check_step
@@ -18,6 +19,7 @@ from vizggml.views.player import player_module
 from vizggml.views.still import still
 
 if TYPE_CHECKING:
+    from vizggml.timeline.tracks import Tracks as Recorded
     from vizggml.views.tables import Tracks
 
 PANES = ("tokens", "graph", "map", "timeline", "events", "tables")
@@ -72,6 +74,24 @@ class Player(anywidget.AnyWidget):
             return None if bundle is None else (bundle[0], bundle[1])
         words = f"vizggml player: {len(self._shown)} steps"
         return bundle[0] | {"image/svg+xml": str(self.still()), "text/plain": words}, bundle[1]
+
+    def _ipython_display_(self) -> None:
+        """Two outputs: the widget, and what the notebook keeps of it for when there is no kernel."""
+        from IPython import display as shown
+
+        publish: Any = shown.publish_display_data
+        bundle = self._repr_mimebundle_()
+        if bundle is not None:
+            publish(*bundle)
+            if self._shown is not None:
+                publish({"text/html": self.kept(), "text/plain": ""})
+
+    def kept(self) -> str:
+        """The HTML of the player as a notebook keeps it. VizggmlError if there is no trace on it."""
+        if self._shown is None:
+            raise VizggmlError("player: there is no trace on it yet")
+        tracks = cast("Recorded", self._shown)
+        return saved_player(tracks, step=self.step, panes=self.panes, height=self.height, theme=self.theme)
 
 
 def sent(tracks: Tracks) -> dict[str, Any]:
