@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser.driver import Lab, chromium, jupyterlab
 
 HARMLESS = ("favicon.ico", "ResizeObserver loop", "404 (Not Found)", "widget model not found")
-"""What JupyterLab's own page complains of: a missing icon, translations, its layout observers, a kernel that is gone."""
+"""What JupyterLab's own page complains of: a missing icon, translations, layout observers, a kernel that is gone."""
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import json
 from html import escape
 from importlib import resources
 
-from vizggml.export.html import packed, hash_of, script_of
+from vizggml.export.html import hash_of, packed, script_of
 from vizggml.timeline.tracks import Tracks
 from vizggml.views.graph_layout import layout
 from vizggml.views.still import still
