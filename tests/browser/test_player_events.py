@@ -66,10 +66,10 @@ def steps_of(trace: Trace, kind: type[Event]) -> list[int]:
 def test_the_peak_is_named_beside_the_lower_bound(tmp_path: Path, open_page: OpenPage) -> None:
     """W, x and b of 32 padded bytes each, and the product: 128 bytes live at once, and no plan takes less."""
     page = opened(lesson(), tmp_path, open_page)
-    expect(page.locator(".vg-footnote")).to_contain_text("Peak 128 B, the lower bound, reached at position 0")
+    expect(page.locator(".vg-footnote")).to_contain_text("Buffer 128 B; this plan uses all of it; lower bound 128 B.")
     legend = page.locator(".vg-pane-timeline .vg-legend")
-    expect(legend).to_contain_text("live set, up to now")
-    expect(legend).to_contain_text("lower bound: the largest live set")
+    expect(legend).to_contain_text("live set")
+    expect(legend).to_contain_text("lower bound")
 
 
 def test_splits_over_two_backends_are_named_and_their_copies_listed(tmp_path: Path, open_page: OpenPage) -> None:
@@ -132,9 +132,10 @@ def test_chunks_open_and_grow_in_lanes_of_their_own(tmp_path: Path, open_page: O
     first = drawn_at(page, opens[0])
     assert "this chunk opens" in first
     assert "not open" in first
-    assert {"compute buffer, chunk 0, planned for graph 0", "compute buffer, chunk 1, planned for graph 0"} <= set(
-        first
-    )
+    assert {
+        "small compute buffer, chunk 0, planned for graph 0",
+        "small compute buffer, chunk 1, planned for graph 0",
+    } <= set(first)
     assert "the chunk grows by 160 B" in drawn_at(page, grows[1])
     assert "this chunk opens" in drawn_at(page, opens[1])
     assert "not open" not in drawn_at(page, opens[1] + 1)

@@ -101,8 +101,7 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             BlockConsidered(AL, "last block", 0, 2, 64, SIZE_MAX_HALF, -32, "best so far"),
-            "No gap has room, so the end is asked. The free end of chunk 0 is the best so far: "
-            "taking it makes the chunk grow by 32 B.",
+            "No gap fits. The free end of chunk 0 does, the best so far: the chunk grows by 32 B.",
         ),
         (
             BlockConsidered(AL, "best fit", 0, 1, 64, 128, 0, "best so far"),
@@ -126,7 +125,7 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             BlockSplit(AL, 0, 0, 32, SIZE_MAX_HALF - 32, 32),
-            "32 B are cut off the front of free block 0 of chunk 0; the rest, from 32 on, stays free, without an end.",
+            "32 B are cut off the front of free block 0 of chunk 0; the rest, from 32 on, stays free.",
         ),
         (NodePlanned(G, W, 1, 0, ""), "W runs on one thread and needs no scratch, no memory to work in."),
         (NodePlanned(G, W, 4, 0, ""), "W may run on 4 threads and needs no scratch, no memory to work in."),
@@ -187,7 +186,7 @@ NEEDED = SearchBegin(AL, W, 100, 128)
         ),
         (
             BlockConsidered(AL, "last block", 0, 1, 64, SIZE_MAX_HALF, 32, "not better"),
-            "The free end of chunk 0 is no better: it leaves 32 B of the chunk's size unused.",
+            "The free end of chunk 0 is no better: 32 B of the chunk stay unused.",
         ),
     ],
 )

@@ -108,8 +108,8 @@ BUILDING: dict[str, Template] = {
 
 _FREE_BLOCK = "Free block {block} of chunk {chunk} ({size} at {offset})"
 _FREE_END = "The free end of chunk {chunk}"
-_GROWS = "taking it makes the chunk grow by {reuse_factor:size}"
-_LEAVES = "it leaves {reuse_factor:size} of the chunk's size unused"
+_GROWS = "the chunk grows by {reuse_factor:size}"
+_LEAVES = "{reuse_factor:size} of the chunk stay unused"
 
 CONSIDERED = by(
     "verdict",
@@ -123,8 +123,8 @@ CONSIDERED = by(
         ),
         last_block=by(
             "reuse_factor",
-            f"No gap has room, so the end is asked. {_FREE_END} is the best so far: {_LEAVES}.",
-            **{"<0": f"No gap has room, so the end is asked. {_FREE_END} is the best so far: {_GROWS}."},
+            f"No gap fits. {_FREE_END} does, the best so far: {_LEAVES}.",
+            **{"<0": f"No gap fits. {_FREE_END} does, the best so far: {_GROWS}."},
         ),
     ),
     too_small=by(
@@ -178,7 +178,7 @@ PLANNING: dict[str, Template] = {
         "stay free.",
         **{
             "-1": "{taken} are cut off the front of free block {block} of chunk {chunk}; "
-            "the rest, from {offset} on, stays free, without an end."
+            "the rest, from {offset} on, stays free."
         },
     ),
     "BlockRemoved": "Free block {block} of chunk {chunk} is used up: all its {size} at offset {offset} are taken.",
@@ -232,7 +232,11 @@ PLANNING: dict[str, Template] = {
     ),
     "ChildrenChanged": by(
         "n_views",
-        "Of {tensor}, {n_children} uses and {n_views} views are still to be planned.",
+        by(
+            "n_children",
+            "{n_children} uses of {tensor} are still to be planned, and of its views {n_views}.",
+            **{"0": "No use of {tensor} itself is still to be planned, but of its views {n_views}."},
+        ),
         **{
             "0": by(
                 "n_children",

@@ -1,8 +1,8 @@
-// vizggml player, bundled; sources sha256:10b7172f990fb413cbfafb13fdc7fee3f42bdaa35beef5452117719aebab1dd8
+// vizggml player, bundled; sources sha256:f5cf6381bc5c1f114dc62a360a51155036e52084fbc1f9fb16976e5a6320a18d
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
-var NARROW_MOST = 204;
+var NARROW_MOST = 270;
 var DETAIL = [180, 1];
 var COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
 function bandsOf(names) {
@@ -178,7 +178,7 @@ var VirtualList = class {
    * @param {{label: string, rowHeight: number, makeRow: () => HTMLElement, fillRow: (row: HTMLElement, index: number) => void,
    *   choose?: (index: number) => void, className?: string}} options
    */
-  constructor({ label: label2, rowHeight, makeRow, fillRow, choose: choose2, className = "" }) {
+  constructor({ label: label2, rowHeight, makeRow, fillRow, choose: choose3, className = "" }) {
     this.rowHeight = rowHeight;
     this.makeRow = makeRow;
     this.fillRow = fillRow;
@@ -195,7 +195,7 @@ var VirtualList = class {
     this.holder = el("div", "vg-list-rows", {}, [this.window]);
     this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label2, tabindex: "0" }, [this.holder]);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
-    if (choose2) this.holder.addEventListener("click", (event) => this.onClick(event, choose2));
+    if (choose3) this.holder.addEventListener("click", (event) => this.onClick(event, choose3));
     this.observer = new ResizeObserver((entries) => this.setHeight(entries[entries.length - 1].contentRect.height));
     this.observer.observe(this.element);
   }
@@ -208,13 +208,13 @@ var VirtualList = class {
     this.render(true);
   }
   /** @param {MouseEvent} event @param {(index: number) => void} choose */
-  onClick(event, choose2) {
+  onClick(event, choose3) {
     const row = (
       /** @type {HTMLElement} */
       event.target.closest(".vg-row")
     );
     const slot = this.pool.find((s) => s.element === row);
-    if (slot && slot.index >= 0) choose2(slot.index);
+    if (slot && slot.index >= 0) choose3(slot.index);
   }
   onScroll() {
     const top = this.element.scrollTop;
@@ -411,10 +411,10 @@ function formatDims(ne) {
 }
 function fixed(value, digits) {
   const scale = 10 ** digits;
-  const scaled = value * scale;
-  const floor = Math.floor(scaled);
+  const scaled2 = value * scale;
+  const floor = Math.floor(scaled2);
   const exact = Number.isInteger(value * 2 ** (digits + 1));
-  if (exact && scaled - floor === 0.5 && floor % 2 === 0) return (floor / scale).toFixed(digits);
+  if (exact && scaled2 - floor === 0.5 && floor % 2 === 0) return (floor / scale).toFixed(digits);
   return value.toFixed(digits);
 }
 function trim(text) {
@@ -642,6 +642,136 @@ function fill(node, item, space) {
     else node.dataset[name] = String(value);
   }
   node.title = item.event !== void 0 ? "Go to this event" : item.tensor !== void 0 ? `Select ${item.text}` : "";
+}
+
+// plans.js
+var MAX_CHUNKS = 16;
+var FAR_LESS = 0.7;
+var PADDING = 256;
+function chunkNumber(plan, allocator, chunk) {
+  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
+}
+function chunkName(plan, number) {
+  const chunk = `chunk ${number % MAX_CHUNKS}`;
+  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
+}
+function graphWords(tracks, graph) {
+  const { columns } = tracks;
+  const ptr = columns.column("graph.leaf_ptr");
+  for (const t of columns.column("graph.leaf").subarray(ptr[graph] ?? 0, ptr[graph + 1] ?? 0)) {
+    if (tracks.name(t) !== "inp_tokens") continue;
+    const n = tracks.ne(t)[0];
+    return `graph ${graph} (${n} token${n === 1 ? "" : "s"})`;
+  }
+  return `graph ${graph}`;
+}
+function planWords(tracks, plan, bound) {
+  const { size, graph } = plan.buffers;
+  const least = bound ? `; lower bound ${formatBytes(bound)}` : "";
+  if (!size) return `Needs ${formatBytes(plan.used)}; no buffer is allocated for it${least}`;
+  const own = graph >= 0 && graph !== plan.graph ? `, reserved for ${graphWords(tracks, graph)}` : "";
+  const takes = plan.used >= size ? "this plan uses all of it" : `this plan uses up to ${formatBytes(plan.used)}`;
+  return `Buffer ${formatBytes(size)}${own}; ${takes}${least}`;
+}
+function readPlans(tracks) {
+  const life = tracks.track("life");
+  const planOf2 = life.col("plan");
+  const rows = /* @__PURE__ */ new Map();
+  for (let r = 0; r < life.length; r++) {
+    const list = rows.get(planOf2[r]);
+    if (list) list.push(r);
+    else rows.set(planOf2[r], [r]);
+  }
+  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
+  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
+  let before = -1;
+  const begins = sorted.map(([, list]) => {
+    const first = life.a[list[0]];
+    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
+    return before = opened > before ? opened : first;
+  });
+  return sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
+}
+function readPlan(tracks, plan, list, begin, end) {
+  const life = tracks.track("life");
+  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
+  const extents = /* @__PURE__ */ new Map();
+  let positions = 1;
+  const rowOf = /* @__PURE__ */ new Map();
+  for (const r of list) {
+    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
+    positions = Math.max(positions, last[r] + 1, first[r] + 1);
+    rowOf.set(tensor[r], r);
+  }
+  const allocators = allocatorsOf(tracks, list);
+  const sizes = chunkSizes(tracks, begin, end, allocators);
+  let total = 0;
+  let used = 0;
+  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
+    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
+    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
+    total += entry.size;
+    used += whole2 - extent < PADDING ? whole2 : extent;
+    return entry;
+  });
+  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
+  const peakPosition = first[top];
+  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
+  return {
+    plan,
+    graph: tracks.field(begin, "graph") ?? -1,
+    allocators,
+    begin,
+    end,
+    rows: Int32Array.from(list),
+    rowOf,
+    positions,
+    chunks,
+    size: total,
+    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
+    used,
+    buffers: buffersOf(tracks, begin, end),
+    peakPosition,
+    atPeak
+  };
+}
+function allocatorsOf(tracks, list) {
+  const life = tracks.track("life");
+  const [chunk, allocator] = [life.col("chunk"), life.col("allocator")];
+  const found = [];
+  for (const r of list) if (allocator[r] >= 0) found[Math.floor(chunk[r] / MAX_CHUNKS)] = allocator[r];
+  return Array.from(found, (a) => a ?? -1);
+}
+function chunkSizes(tracks, begin, end, allocators) {
+  const track = tracks.track("chunk");
+  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
+  const sizes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length && track.a[r] < end; r++) {
+    const buffer = allocators.indexOf(allocator[r]);
+    if (track.b[r] <= begin || buffer < 0) continue;
+    const number = buffer * MAX_CHUNKS + chunk[r];
+    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
+  }
+  return sizes;
+}
+function buffersOf(tracks, begin, end) {
+  const track = tracks.track("buffer");
+  const size = track.col("size");
+  const galloc = tracks.field(begin, "galloc") ?? -1;
+  const told = track.openAt(Math.min(end, tracks.n) - 1).filter((r) => track.str("usage", r) === "compute");
+  const all = told.map((r) => {
+    const cause = tracks.cause[track.a[r]];
+    const reserve = cause >= 0 && tracks.kindOf(cause).name === "ReserveBegin" ? cause : -1;
+    return { size: size[r], reserve, galloc: reserve < 0 ? -1 : tracks.field(reserve, "galloc") };
+  });
+  const own = all.filter((b) => b.galloc === galloc);
+  const standing = own.length ? own : all;
+  const last = standing.reduce((most, b) => Math.max(most, b.reserve), -1);
+  return {
+    size: standing.reduce((sum, b) => sum + b.size, 0),
+    reserve: last,
+    graph: last < 0 ? -1 : tracks.field(last, "graph")
+  };
 }
 
 // container.js
@@ -1008,97 +1138,6 @@ var Relations = class {
 function neighbours({ ptr, list }, t) {
   return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
 }
-var MAX_CHUNKS = 16;
-function chunkNumber(plan, allocator, chunk) {
-  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
-}
-function chunkName(plan, number) {
-  const chunk = `chunk ${number % MAX_CHUNKS}`;
-  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
-}
-function readPlans(tracks) {
-  const life = tracks.track("life");
-  const planOf2 = life.col("plan");
-  const rows = /* @__PURE__ */ new Map();
-  for (let r = 0; r < life.length; r++) {
-    const list = rows.get(planOf2[r]);
-    if (list) list.push(r);
-    else rows.set(planOf2[r], [r]);
-  }
-  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
-  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
-  let before = -1;
-  const begins = sorted.map(([, list]) => {
-    const first = life.a[list[0]];
-    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
-    return before = opened > before ? opened : first;
-  });
-  let allocators = [];
-  const plans = sorted.map(([plan, list], k) => {
-    const end = begins[k + 1] ?? tracks.n;
-    allocators = allocatorsOf(tracks, begins[k], end, allocators);
-    return readPlan(tracks, plan, list, begins[k], end, allocators);
-  });
-  return plans;
-}
-function allocatorsOf(tracks, begin, end, before) {
-  const asked = tracks.kinds.map((kind) => kind.types.allocator !== void 0);
-  const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
-  if (at < 0 || at >= end) return before;
-  const found = [tracks.field(at, "allocator")];
-  for (let i = at + 1; i < end && tracks.kind[at] === tracks.kind[i] && tracks.kindOf(i).name === "AllocatorReset"; i++) found.push(tracks.field(i, "allocator"));
-  return found;
-}
-var FAR_LESS = 0.7;
-function readPlan(tracks, plan, list, begin, end, allocators) {
-  const life = tracks.track("life");
-  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
-  const extents = /* @__PURE__ */ new Map();
-  let positions = 1;
-  const rowOf = /* @__PURE__ */ new Map();
-  for (const r of list) {
-    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
-    positions = Math.max(positions, last[r] + 1, first[r] + 1);
-    rowOf.set(tensor[r], r);
-  }
-  const sizes = chunkSizes(tracks, begin, end, allocators);
-  let total = 0;
-  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
-    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
-    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
-    total += entry.size;
-    return entry;
-  });
-  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
-  const peakPosition = first[top];
-  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
-  return {
-    plan,
-    graph: tracks.field(begin, "graph") ?? -1,
-    allocators,
-    begin,
-    rows: Int32Array.from(list),
-    rowOf,
-    positions,
-    chunks,
-    size: total,
-    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
-    peakPosition,
-    atPeak
-  };
-}
-function chunkSizes(tracks, begin, end, allocators) {
-  const track = tracks.track("chunk");
-  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
-  const sizes = /* @__PURE__ */ new Map();
-  for (let r = 0; r < track.length && track.a[r] < end; r++) {
-    const buffer = allocators.length ? allocators.indexOf(allocator[r]) : 0;
-    if (track.b[r] <= begin || buffer < 0) continue;
-    const number = buffer * MAX_CHUNKS + chunk[r];
-    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
-  }
-  return sizes;
-}
 
 // tensor_facts.js
 function shapeOf(tracks, t) {
@@ -1304,12 +1343,12 @@ function placeAt(player, t, step) {
   const { tracks } = player;
   const row = rowAt(player, "place", t, step);
   if (row < 0) return null;
-  const place2 = tracks.track("place");
+  const place3 = tracks.track("place");
   const buffers = tracks.track("buffer");
-  const buffer = place2.col("buffer")[row];
+  const buffer = place3.col("buffer")[row];
   const held = buffers.openAt(step).find((r) => buffers.col("buffer")[r] === buffer);
   const name = held === void 0 ? "" : buffers.str("buft", held);
-  return { buffer, name, offset: place2.col("offset")[row], size: place2.col("size")[row] };
+  return { buffer, name, offset: place3.col("offset")[row], size: place3.col("size")[row] };
 }
 function valuesAt({ tracks, relations }, t, step) {
   const events = tracks.columns.column("v.event");
@@ -1983,12 +2022,12 @@ var ValuesSection = class {
   draw(t, step) {
     const { player } = this;
     const { columns } = player.tracks;
-    const taken = valuesAt(player, t, step);
-    const shown = taken !== null && !taken.later;
-    this.said.show(this.say(t, taken));
+    const taken2 = valuesAt(player, t, step);
+    const shown = taken2 !== null && !taken2.later;
+    this.said.show(this.say(t, taken2));
     this.drawn.classList.toggle("vg-without", !shown);
     if (!shown) return;
-    const { row } = taken;
+    const { row } = taken2;
     const stats = columns.column("v.stats").subarray(5 * row, 5 * row + 5);
     this.figures.forEach((figure, k) => setText(figure, k === 4 ? formatCount(stats[k]) : formatValue(stats[k])));
     const ptr = columns.column("v.ptr");
@@ -2005,17 +2044,17 @@ var ValuesSection = class {
     this.histogram.draw(values, row);
   }
   /** @param {number} t @param {import("./tensor_facts.js").Taken | null} taken @returns {import("./links.js").Item[]} */
-  say(t, taken) {
+  say(t, taken2) {
     const { tracks, relations } = this.player;
     if (!tracks.columns.column("v.event").length) return ["Recorded without values: vg.record(values=True) keeps them."];
-    if (!taken) {
+    if (!taken2) {
       const root = relations.root(t);
       if (root !== t) return ["A view computes nothing: its bytes are those of", { text: tracks.name(root), tensor: root }];
       return ["None: values are kept of what is computed while recording."];
     }
-    const at = { text: `event ${taken.event}`, event: taken.event };
-    if (taken.later) return ["Not computed yet at this step: first values after", at];
-    return taken.evaluation >= 0 ? [`Of evaluation ${taken.evaluation}, taken after`, at] : ["Taken after", at];
+    const at = { text: `event ${taken2.event}`, event: taken2.event };
+    if (taken2.later) return ["Not computed yet at this step: first values after", at];
+    return taken2.evaluation >= 0 ? [`Of evaluation ${taken2.evaluation}, taken after`, at] : ["Taken after", at];
   }
   invalidate() {
     this.map.invalidate();
@@ -2237,12 +2276,12 @@ var Inspector = class {
     const table = (name) => tracks.columns.column(`tensor.${name}`)[t];
     const life = lifeAt(player, t, step);
     const root = relations.root(t);
-    const place2 = placeAt(player, t, step);
+    const place3 = placeAt(player, t, step);
     const offs = root === t ? 0 : table("view_offs");
     const own = tracks.columns.column("tensor.external")[root] ? "not planned: memory of its own" : "not planned";
     const padded = life && life.padded > life.size ? `, padded to ${formatBytes(life.padded)}` : "";
     this.show("plan", life ? [`${life.offset + offs} of ${life.where}, ${formatBytes(life.size)}${padded}`] : [own], life ? String(life.offset + offs) : "");
-    this.show("place", place2 ? [`${place2.offset} of buffer ${place2.buffer}${place2.name ? ` (${place2.name})` : ""}`] : ["no memory at this step"], place2 ? String(place2.offset) : "");
+    this.show("place", place3 ? [`${place3.offset} of buffer ${place3.buffer}${place3.name ? ` (${place3.name})` : ""}`] : ["no memory at this step"], place3 ? String(place3.offset) : "");
     this.show("made", table("created") >= 0 ? [this.event(table("created"))] : ["before the recording"]);
     const bytesOf = root === t ? [] : ["with", this.tensor(root)];
     const placed = nearest(eventsOf(player, "TensorPlaced", "tensor", t), step);
@@ -2394,9 +2433,9 @@ function paintCells2(player, c, w, h, step) {
   c.fillStyle = palette.panel;
   for (const top of [16, ...tops]) c.fillRect(left, top, wide * n, top === 16 ? band : high);
   const gap = wide > 4 ? 1 : 0;
-  let taken = 0;
+  let taken2 = 0;
   cells.each(step, (r) => {
-    taken++;
+    taken2++;
     c.fillStyle = palette.families[[0, 4, 2, 1, 3][seq[r] % 5] ?? 0];
     c.fillRect(left + cell[r] * wide, 16, Math.max(1, wide - gap), band);
   });
@@ -2406,7 +2445,7 @@ function paintCells2(player, c, w, h, step) {
     c.fillRect(left + from[r] * wide, y, Math.max(1, count[r] * wide - gap), Math.max(0.7, high / layers));
   });
   c.fillStyle = palette.soft;
-  c.fillText(`${taken} cells taken; ${layers} layers from top to bottom`, PAD, 6);
+  c.fillText(`${taken2} cells taken; ${layers} layers from top to bottom`, PAD, 6);
 }
 
 // kv.js
@@ -2654,8 +2693,8 @@ function splitRows({ tracks, relations }, step) {
   const [tensor, nbytes, ofGraph, ofSplit, copy] = ["tensor", "nbytes", "graph", "split", "copy"].map((n) => copies.col(n));
   const [ptr, node] = [tracks.columns.column("graph.ptr"), tracks.columns.column("graph.node")];
   const open = splits.openAt(step);
-  const about = relations.focus.graph[step];
-  const shown = open.some((r) => graph[r] === about) ? about : graph[open[open.length - 1]];
+  const about2 = relations.focus.graph[step];
+  const shown = open.some((r) => graph[r] === about2) ? about2 : graph[open[open.length - 1]];
   const brought = copies.openAt(step);
   const rows = open.filter((r) => graph[r] === shown);
   const current = relations.focus.node[step];
@@ -4004,14 +4043,14 @@ var GraphPane = class {
     const c = this.surface.begin();
     const view = this.viewOf(drawing);
     const { player } = this;
-    const about = player.selected >= 0 && this.showPath ? player.selected : t;
+    const about2 = player.selected >= 0 && this.showPath ? player.selected : t;
     c.save();
     c.translate(view.x, view.y);
     c.scale(view.scale, view.scale);
     paintStatus(c, player, drawing.folding, this.status, view.scale);
     paintBackends(c, player, drawing.folding, step, view.scale, STRIP);
     paintCopies(c, player, drawing, step, view.scale);
-    if (about >= 0) paintKin(c, player, drawing, about, this.showPath ? player.relations.ancestors(about) : null, view.scale);
+    if (about2 >= 0) paintKin(c, player, drawing, about2, this.showPath ? player.relations.ancestors(about2) : null, view.scale);
     paintFound(c, player, drawing.folding, this.found, view.scale);
     paintRings(c, player, drawing.folding, row, view.scale);
     c.restore();
@@ -4082,6 +4121,10 @@ var BINDINGS = [
   { keys: ["Z"], shown: "Z", does: "zoom out", act: (p) => p.pane("graph")?.zoom(1 / 1.3) },
   { keys: ["i"], shown: "i", does: "light the way to the inputs", act: (p) => p.pane("graph")?.togglePath() },
   { keys: ["o"], shown: "o", does: "open or fold the current block", act: (p) => p.pane("graph")?.toggleHere() },
+  { keys: ["x"], shown: "x", does: "zoom the timeline to the tensor", act: (p) => p.pane("timeline")?.zoomToTensor() },
+  { keys: ["X"], shown: "X", does: "all of the timeline", act: (p) => p.pane("timeline")?.zoomOut() },
+  { keys: ["y"], shown: "y", does: "timeline by address, by tensor", act: (p) => p.pane("timeline")?.nextOrder() },
+  { keys: ["P"], shown: "P", does: "to the peak of the plan", act: (p) => p.pane("timeline")?.peak.go() },
   { keys: ["Escape"], shown: "Esc", does: "close, let go of the selection", act: (p) => p.escape() },
   { keys: ["?"], shown: "?", does: "this card", act: (p) => p.help.toggle() }
 ];
@@ -4131,7 +4174,7 @@ var Help = class {
     this.card = el("div", "vg-help-card", { role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1" }, [
       el("div", "vg-help-head", {}, [el("h2", "", { text: "Keys" }), this.close]),
       el("div", "vg-help-rows", {}, rows),
-      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph and map; drag over the timeline to zoom, double-click for all of it. In the graph, Enter opens or folds the current block." })
+      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph, Enter opens or folds the current block." })
     ]);
     this.element = el("div", "vg-help", {}, [this.card]);
     this.element.hidden = true;
@@ -4148,6 +4191,219 @@ var Help = class {
     else this.player.root.focus();
   }
 };
+
+// candidates.js
+var HOPS = 3;
+var PARTS = /* @__PURE__ */ new Set(["SearchBegin", "BlockConsidered", "BlockChosen", "BlockSplit", "BlockRemoved", "ChunkOpened", "ChunkGrown", "TensorAssigned"]);
+function searchAt(tracks, step) {
+  if (!PARTS.has(tracks.kindOf(step).name)) return null;
+  let begin = step;
+  for (let hop = 0; hop < HOPS && begin >= 0 && tracks.kindOf(begin).name !== "SearchBegin"; hop++) begin = tracks.cause[begin];
+  if (begin < 0 || tracks.kindOf(begin).name !== "SearchBegin") return null;
+  const allocator = tracks.field(begin, "allocator");
+  const size = tracks.field(begin, "size");
+  const search = { begin, allocator, tensor: tracks.field(begin, "tensor"), size, candidates: [], taken: false };
+  for (let i = begin + 1; i <= step; i++) {
+    if (tracks.cause[i] !== begin) continue;
+    const kind = tracks.kindOf(i).name;
+    if (kind === "BlockConsidered") search.candidates.push(considered(tracks, i));
+    else if (kind === "BlockChosen") choose2(tracks, i, search);
+  }
+  tell(search);
+  return search;
+}
+function considered(tracks, event) {
+  const at = (name) => tracks.field(event, name);
+  const end = at("phase") === "last block";
+  const verdict = at("verdict");
+  const size = at("size");
+  const fits = verdict !== "too small";
+  const label2 = end ? "the free end" : `block ${at("block")} · ${formatBytes(size)}`;
+  const won = verdict === "best so far";
+  return { event, chunk: at("chunk"), block: at("block"), offset: at("offset"), size, end, fits, won, label: label2, words: end ? endWords(at("reuse_factor")) : "" };
+}
+function endWords(reuse) {
+  return reuse < 0 ? `the chunk grows by ${formatBytes(-reuse)}` : `${formatBytes(reuse)} of the chunk stay unused`;
+}
+function choose2(tracks, event, search) {
+  search.taken = true;
+  const [chunk, offset] = [tracks.field(event, "chunk"), tracks.field(event, "offset")];
+  if (search.candidates.some((c) => c.chunk === chunk && c.offset === offset)) return;
+  const rule = tracks.field(event, "rule");
+  const label2 = rule === "new chunk" ? "a new chunk" : "the free end";
+  const words = rule === "new chunk" ? "no other has room" : endWords(tracks.field(event, "reuse_factor"));
+  const [block, size] = [tracks.field(event, "block"), tracks.field(event, "size")];
+  search.candidates.push({ event, chunk, block, offset, size, end: true, fits: true, won: true, label: label2, words });
+}
+function tell({ candidates, size, taken: taken2 }) {
+  const best = candidates.findLast((c) => c.won);
+  for (const c of candidates) {
+    c.won = c === best;
+    if (c.end) {
+      if (!c.fits) c.words = `too small: ${formatBytes(c.size)} < ${formatBytes(size)}`;
+      else if (taken2) c.words = c.won ? `taken: ${c.words}` : `not better: ${c.words}`;
+    } else if (!c.fits) c.words = `too small: ${formatBytes(c.size)} < ${formatBytes(size)}`;
+    else if (!c.won) c.words = "fits, but not the best";
+    else if (taken2) c.words = c.size === size ? "taken: fits exactly" : "taken: the best fit";
+    else c.words = "fits: the best so far";
+  }
+}
+function searchWords(tracks, search) {
+  const what = search.tensor >= 0 ? ` for ${tracks.name(search.tensor)}` : "";
+  return [`Looking for ${formatBytes(search.size)}${what}`, ...search.candidates.map((c) => `${c.label}: ${c.words}`)].join("; ");
+}
+
+// map_chips.js
+var CHIP_LINE = 14;
+var GAP4 = 12;
+var LONGEST = 34;
+function chipsAt(player, step, view) {
+  const search = searchAt(player.tracks, step);
+  if (!search) return actionChips(player, step, view);
+  const opens = player.tracks.kindOf(step).name === "ChunkOpened" ? actionChips(player, step, view) : [];
+  return [...opens, ...searchChips(player, step, view, search)];
+}
+function searchChips({ tracks }, step, view, search) {
+  if (search.allocator !== view.allocator) return [];
+  const kind = tracks.kindOf(step).name;
+  return search.candidates.filter((c) => c.chunk === view.chunk).map((c) => {
+    const size = taken(c, search, view.extent);
+    const chip = { offset: c.offset, size, label: c.label, words: c.words, tone: toneOf(c.won), dashed: !c.won };
+    if (!c.won) return chip;
+    if (kind === "BlockSplit") {
+      const rest = tracks.field(step, "size");
+      const stays = rest < 0 ? "the rest stays free" : `${formatBytes(rest)} stay free`;
+      return { ...chip, size: search.size, label: `split: ${formatBytes(search.size)} taken`, words: stays, cut: tracks.field(step, "offset") };
+    }
+    if (kind === "ChunkGrown") {
+      const [before, after] = [tracks.field(step, "size_before"), tracks.field(step, "size")];
+      return { ...chip, offset: before, size: after - before, label: `the chunk grows by ${formatBytes(after - before)}`, words: `${formatBytes(before)} to ${formatBytes(after)}` };
+    }
+    return search.taken && kind !== "BlockChosen" ? { ...chip, size: search.size } : chip;
+  });
+}
+function toneOf(won) {
+  return won ? "won" : "lost";
+}
+function taken(c, search, extent) {
+  const all = Math.min(c.size < 0 ? extent : c.size, Math.max(0, extent - c.offset));
+  return c.end ? Math.min(search.size, all) : all;
+}
+function actionChips(player, step, view) {
+  const { tracks, relations } = player;
+  const kind = tracks.kindOf(step).name;
+  const field = (name2) => tracks.field(step, name2);
+  const allocator = field("allocator") ?? relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
+  if (field("chunk") !== view.chunk || allocator !== void 0 && allocator !== view.allocator) return [];
+  const whole2 = { offset: 0, size: view.extent, tone: toneOf(true), dashed: true };
+  if (kind === "ChunkOpened") return [{ ...whole2, label: "this chunk opens", words: "one free block" }];
+  if (kind === "ChunkGrown") {
+    const [before, after] = [field("size_before"), field("size")];
+    return [{ ...whole2, offset: before, size: after - before, label: `the chunk grows by ${formatBytes(after - before)}`, words: `${formatBytes(before)} to ${formatBytes(after)}` }];
+  }
+  const offset = field("offset");
+  if (offset === void 0) return [];
+  const size = Math.min(field("size") < 0 ? Infinity : field("size"), Math.max(0, view.extent - offset));
+  const chip = (label2, words, dashed = false) => ({ offset, size, label: label2, words, tone: toneOf(true), dashed });
+  const name = (of) => visible(tracks.name(field(of)));
+  const where = `${formatBytes(field("size"))} at ${offset}`;
+  switch (kind) {
+    case "BlockMerged": {
+      const side = field("side");
+      const rest = field("size") < 0 ? "now the free end" : `now ${formatBytes(field("size"))}`;
+      const joined = chip(side === "both" ? "joins both neighbours" : `joins the free block ${side === "next" ? "after" : "before"}`, rest, true);
+      return [joined, { ...joined, offset: field("freed_offset"), size: field("freed_size"), label: "", words: "", dashed: false }];
+    }
+    case "BlockInserted":
+      return [chip("a free block of its own", where, true)];
+    case "BlockSplit":
+      return [{ ...chip("split here", ""), offset: offset - field("taken"), size: field("taken"), cut: offset }];
+    case "BlockRemoved":
+      return [chip("used up: exact fit", where)];
+    case "BlockChosen":
+    case "TensorAssigned":
+      return [chip(`${name("tensor")} goes here`, where)];
+    case "ParentReused":
+      return [chip(`${name("tensor")} in place`, `over ${name("parent")}`)];
+    case "TensorFreed":
+    case "Released":
+      return [chip(`${name("tensor")} is freed`, where, true)];
+    case "ExtraTailFreed":
+      return [chip("the tail is freed", where, true)];
+    default:
+      return [];
+  }
+}
+function paintChips(player, c, view, chips) {
+  const { palette } = player;
+  for (const chip of [...chips].sort((p, q) => Number(p.tone === "won") - Number(q.tone === "won"))) {
+    const x = view.x(chip.offset);
+    const w = Math.max(3, view.x(chip.offset + chip.size) - x);
+    c.strokeStyle = chip.tone === "won" ? palette.accent : palette.soft;
+    c.lineWidth = chip.tone === "won" ? 2 : 1.5;
+    c.setLineDash(chip.dashed ? [4, 3] : []);
+    c.strokeRect(x, view.top - 1, w, view.bar + 2);
+    c.setLineDash([]);
+    if (chip.cut === void 0) continue;
+    const at = view.x(chip.cut);
+    c.beginPath();
+    c.moveTo(at, view.top - 5);
+    c.lineTo(at, view.top + view.bar + 5);
+    c.stroke();
+  }
+  paintWords(player, c, view, chips.filter((chip) => chip.label));
+}
+function paintWords({ palette, fonts }, c, view, chips) {
+  const faces = [`600 11px ${fonts.ui}`, `11px ${fonts.ui}`];
+  const measured = chips.map((chip) => {
+    const lines = [cutEnd(chip.label, LONGEST), chip.words];
+    const widths = lines.map((text, k) => (c.font = faces[k], c.measureText(text).width));
+    const from = Math.max(view.x(chip.offset), view.left);
+    const to = Math.min(view.x(chip.offset + chip.size), view.right);
+    return { chip, lines, w: Math.max(...widths), centre: (from + Math.max(to, from)) / 2, x: 0 };
+  });
+  const { shown, left } = place2(measured, view);
+  c.textBaseline = "middle";
+  for (const { chip, lines, w, centre, x } of shown) {
+    const won = chip.tone === "won";
+    c.strokeStyle = won ? palette.accent : palette.edge;
+    c.lineWidth = 1;
+    c.beginPath();
+    c.moveTo(Math.min(Math.max(centre, x), x + w), view.y + 2 * CHIP_LINE);
+    c.lineTo(Math.min(Math.max(centre, view.left), view.right), view.top - 2);
+    c.stroke();
+    c.fillStyle = won ? palette.accent : palette.ink;
+    c.font = faces[0];
+    c.fillText(lines[0], x, view.y + CHIP_LINE / 2);
+    c.fillStyle = won ? palette.accent : palette.soft;
+    c.font = faces[1];
+    c.fillText(lines[1], x, view.y + CHIP_LINE * 1.5);
+  }
+  if (!left) return;
+  c.fillStyle = palette.faint;
+  c.font = faces[1];
+  c.fillText(`+ ${left}`, view.left, view.y + CHIP_LINE / 2);
+}
+function place2(chips, view) {
+  const shown = [...chips].sort((p, q) => p.centre - q.centre);
+  const width = () => shown.reduce((sum, s) => sum + s.w + GAP4, 0) + (shown.length < chips.length ? 28 : 0);
+  while (shown.length > 1 && width() > view.right - view.left) {
+    const lost = chips.find((chip) => chip.chip.tone === "lost" && shown.includes(chip));
+    if (!lost) break;
+    shown.splice(shown.indexOf(lost), 1);
+  }
+  let from = view.left + (shown.length < chips.length ? 28 : 0);
+  for (const s of shown) {
+    s.x = Math.max(from, s.centre - s.w / 2);
+    from = s.x + s.w + GAP4;
+  }
+  let to = view.right;
+  for (const s of shown.toReversed()) {
+    s.x = Math.min(s.x, to - s.w);
+    to = s.x - GAP4;
+  }
+  return { shown, left: chips.length - shown.length };
+}
 
 // map_lanes.js
 function readGroups(tracks) {
@@ -4183,10 +4439,10 @@ function readBuffers(tracks) {
     const extent = Math.max(1, track.col("size")[r], lanes.get(id)?.extent ?? 1);
     if (usage !== "compute") lanes.set(id, { kind: "buffer", id, allocator: -1, chunk: -1, extent, label: `${track.str("buft", r)} buffer`, usage });
   }
-  const place2 = tracks.track("place");
-  const [buffer, tensor] = [place2.col("buffer"), place2.col("tensor")];
+  const place3 = tracks.track("place");
+  const [buffer, tensor] = [place3.col("buffer"), place3.col("tensor")];
   const first = /* @__PURE__ */ new Map();
-  for (let r = place2.length - 1; r >= 0; r--) first.set(buffer[r], tensor[r]);
+  for (let r = place3.length - 1; r >= 0; r--) first.set(buffer[r], tensor[r]);
   for (const lane of lanes.values()) {
     if (tracks.name(first.get(lane.id) ?? -1).startsWith("cache_")) lane.label = "KV cache";
     if (lane.usage === "any") lane.usage = "";
@@ -4196,18 +4452,19 @@ function readBuffers(tracks) {
 var Lanes = class {
   /** @param {import("./player.js").Player} player */
   constructor({ tracks, relations }) {
+    this.tracks = tracks;
     this.relations = relations;
     this.groups = readGroups(tracks);
     this.buffers = readBuffers(tracks);
     const working = this.groups.some((g) => g.holds) ? this.groups.filter((g) => g.holds) : this.groups.slice(0, 1);
     this.places = [];
     for (const group of working) {
-      const free = this.places.find((place2) => place2.groups[place2.groups.length - 1].to <= group.from);
+      const free = this.places.find((place3) => place3.groups[place3.groups.length - 1].to <= group.from);
       if (free) free.groups.push(group);
       else this.places.push({ rows: 0, groups: [group] });
     }
-    for (const place2 of this.places) place2.rows = Math.max(...place2.groups.map((g) => g.lanes.length));
-    this.rows = this.places.reduce((sum, place2) => sum + place2.rows, 0);
+    for (const place3 of this.places) place3.rows = Math.max(...place3.groups.map((g) => g.lanes.length));
+    this.rows = this.places.reduce((sum, place3) => sum + place3.rows, 0);
   }
   get none() {
     return !this.groups.length && !this.buffers.length;
@@ -4237,6 +4494,18 @@ var Lanes = class {
     const alone = this.groups.length < 2;
     return plans.findLast((plan) => plan.begin <= step && (plan.allocators.includes(allocator) || alone && !plan.allocators.length)) ?? null;
   }
+  /** The type of the buffer that a chunk becomes, told by its size where there are several. @param {Lane} lane
+   * @param {import("./plans.js").Plan | undefined} plan */
+  typeOf({ allocator, chunk }, plan) {
+    const track = this.tracks.track("buffer");
+    const size = track.col("size");
+    const rows = Array.from(size, (_, r) => r).filter((r) => track.str("usage", r) === "compute");
+    const names = new Set(rows.map((r) => track.str("buft", r)));
+    if (names.size === 1) return `${[...names][0]} `;
+    const planned = plan?.chunks.find((entry) => entry.chunk === chunkNumber(plan, allocator, chunk));
+    const found = new Set(rows.filter((r) => size[r] === planned?.whole).map((r) => track.str("buft", r)));
+    return found.size === 1 ? `${[...found][0]} ` : "";
+  }
   /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
   nameOf(lane, step) {
     const { plans } = this.relations;
@@ -4244,12 +4513,107 @@ var Lanes = class {
     const planned = plan ?? plans.find((p) => p.allocators.includes(lane.allocator));
     const group = this.groups.find((g) => g.allocator === lane.allocator);
     const many = this.groups.filter((g) => g.holds).length > 1;
-    const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
-    const buffer = planned && planned.allocators.length > 1 ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
-    const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
+    const type = this.typeOf(lane, planned);
+    const whose = planned || !many ? `${type}compute buffer` : `allocator ${lane.allocator}`;
+    const buffer = planned && planned.allocators.length > 1 && !type ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
+    const graph = plan && plan.graph >= 0 ? `, planned for ${graphWords(this.tracks, plan.graph)}` : "";
     return `${whose}${buffer}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
   }
 };
+
+// map_motion.js
+var LASTS_MS = 200;
+var SEAM = 8;
+var Motion = class {
+  /** @param {Player} player @param {import("./dom.js").Surface} surface */
+  constructor(player, surface) {
+    this.player = player;
+    this.surface = surface;
+    this.canvas = el("canvas", "vg-canvas vg-motion", { "aria-hidden": "true" });
+    surface.box.append(this.canvas);
+    this.context = /** @type {CanvasRenderingContext2D} */
+    this.canvas.getContext("2d");
+    this.still = matchMedia("(prefers-reduced-motion: reduce)");
+    this.frame = 0;
+    this.step = -1;
+  }
+  /** The map shows a step: moves what its event moves, if it is the one after the last shown.
+   * @param {number} step @param {LaneView[]} views */
+  show(step, views) {
+    const one = step === this.step + 1;
+    this.step = step;
+    this.end();
+    if (!one || this.still.matches) return;
+    for (const view of views) {
+      const move = moveAt(this.player, step, view);
+      if (move) return this.begin(move);
+    }
+  }
+  /** @param {Move} move */
+  begin(move) {
+    const { canvas, context: c, surface } = this;
+    const { width, height } = surface.canvas;
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    canvas.style.width = surface.canvas.style.width;
+    canvas.style.height = surface.canvas.style.height;
+    canvas.dataset.moving = move.name;
+    let begun = -1;
+    const paint = (now) => {
+      if (begun < 0) begun = now;
+      const t = (now - begun) / LASTS_MS;
+      if (t >= 1) return this.end();
+      this.clear();
+      c.setTransform(surface.ratio, 0, 0, surface.ratio, 0, 0);
+      move.paint(c, t * (2 - t));
+      this.frame = requestAnimationFrame(paint);
+    };
+    this.frame = requestAnimationFrame(paint);
+  }
+  clear() {
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+  }
+  end() {
+    if (!this.frame) return;
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    this.clear();
+    delete this.canvas.dataset.moving;
+  }
+  stop() {
+    this.end();
+  }
+};
+function moveAt(player, step, view) {
+  const { tracks, palette } = player;
+  const kind = tracks.kindOf(step).name;
+  if (tracks.field(step, "allocator") !== view.allocator || tracks.field(step, "chunk") !== view.chunk) return null;
+  const at = (offset2) => Math.min(Math.max(view.x(offset2), view.left), view.right);
+  const fill2 = (c, colour2, from2, to2) => {
+    c.fillStyle = colour2;
+    c.fillRect(from2, view.top, Math.max(0, to2 - from2), view.bar);
+  };
+  const offset = tracks.field(step, "offset");
+  if (kind === "BlockSplit") {
+    const [from2, to2] = [at(offset - tracks.field(step, "taken")), at(offset)];
+    return { name: "split", paint: (c, t) => fill2(c, palette.free, from2 + (to2 - from2) * t, to2) };
+  }
+  if (kind !== "BlockMerged" && kind !== "BlockInserted") return null;
+  const freed = kind === "BlockMerged" ? [tracks.field(step, "freed_offset"), tracks.field(step, "freed_size")] : [offset, tracks.field(step, "size")];
+  const [from, to] = [at(freed[0]), at(freed[0] + freed[1])];
+  const owner = tracks.cause[step] >= 0 ? tracks.tensorOf(tracks.cause[step]) : -1;
+  const colour = owner >= 0 ? palette.families[familyOf(tracks.tensorString("op", owner))] : palette.edge;
+  const seams = kind === "BlockMerged" ? [from, to].filter((x) => x > at(offset) && x < view.right) : [];
+  return {
+    name: kind === "BlockMerged" ? "merge" : "free",
+    paint: (c, t) => {
+      c.globalAlpha = 1 - t;
+      fill2(c, colour, from, to);
+      c.globalAlpha = 1;
+      for (const x of seams) fill2(c, palette.page, x - SEAM / 2 * (1 - t), x + SEAM / 2 * (1 - t));
+    }
+  };
+}
 
 // reserve.js
 function reason({ tracks }, r) {
@@ -4307,22 +4671,199 @@ var ReserveLine = class {
   }
 };
 
+// ticks.js
+var UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+function countTicks(from, to, wanted) {
+  const rough = (to - from) / wanted;
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
+  const step = Math.max(1, [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) ?? 10 * power);
+  const out = [];
+  for (let p = Math.ceil(from / step) * step; p < to; p += step) out.push(p);
+  return out;
+}
+function byteTicks(from, to, wanted) {
+  const step = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max((to - from) / Math.max(1, wanted), 1))));
+  let unit = 0;
+  while (unit < UNITS.length - 1 && step / 1024 ** (unit + 1) >= 0.25) unit++;
+  const out = [];
+  for (let value = Math.ceil(from / step) * step; value <= to; value += step) {
+    const short = value >= 1024 ** (unit + 1) && value % 1024 ** (unit + 1) === 0;
+    out.push({ value, label: value === 0 ? "0" : short ? formatBytes(value) : `${value / 1024 ** unit} ${UNITS[unit]}` });
+  }
+  return out;
+}
+
+// live.js
+var FINEST = 3;
+function liveSets({ tracks, relations }) {
+  return relations.keep("live", () => {
+    const track = tracks.track("live");
+    const [plan, position, bytes] = ["plan", "position", "bytes"].map((n) => track.col(n));
+    const sets = /* @__PURE__ */ new Map();
+    const lengths = /* @__PURE__ */ new Map();
+    for (let r = 0; r < track.length; r++) lengths.set(plan[r], Math.max(lengths.get(plan[r]) ?? 0, position[r] + 1));
+    for (const [number, n] of lengths) sets.set(number, { bytes: new Float64Array(n), bound: 0, n });
+    for (let r = 0; r < track.length; r++) {
+      const set = (
+        /** @type {LiveSet} */
+        sets.get(plan[r])
+      );
+      set.bytes[position[r]] = bytes[r];
+      set.bound = Math.max(set.bound, bytes[r]);
+    }
+    return sets;
+  });
+}
+function liveSet(player, plan) {
+  return liveSets(player).get(plan) ?? null;
+}
+function paintBound({ palette }, c, set, { x, y }) {
+  const at = Math.round(y(set.bound)) + 0.5;
+  c.strokeStyle = palette.soft;
+  c.lineWidth = 1.5;
+  c.setLineDash([1.5, 3]);
+  c.beginPath();
+  c.moveTo(x(0), at);
+  c.lineTo(x(set.n), at);
+  c.stroke();
+  c.setLineDash([]);
+  c.lineWidth = 1;
+}
+function paintLiveSet({ palette }, c, set, { x, y }, position) {
+  const last = Math.min(position, set.n - 1);
+  if (last < 0) return;
+  c.beginPath();
+  c.moveTo(x(0), y(0));
+  const stride = Math.max(1, Math.round(FINEST / (x(1) - x(0))));
+  for (let p = 0; p <= last; p += stride) {
+    let most = 0;
+    for (let k = p; k < Math.min(p + stride, last + 1); k++) most = Math.max(most, set.bytes[k]);
+    c.lineTo(x(p), y(most));
+    c.lineTo(x(Math.min(p + stride, last + 1)), y(most));
+  }
+  c.lineJoin = "round";
+  c.strokeStyle = palette.page;
+  c.lineWidth = 3.5;
+  c.stroke();
+  c.strokeStyle = palette.ink;
+  c.lineWidth = 1.5;
+  c.stroke();
+  c.lineWidth = 1;
+}
+
+// usage.js
+function usageAt({ tracks }, step, allocators) {
+  const sizes = /* @__PURE__ */ new Map();
+  const chunk = tracks.track("chunk");
+  const key = (track, r) => track.col("allocator")[r] * 16 + track.col("chunk")[r];
+  chunk.each(step, (r) => {
+    if (allocators.has(chunk.col("allocator")[r])) sizes.set(key(chunk, r), chunk.col("size")[r]);
+  });
+  const usage = { held: 0, free: 0, pieces: 0, largest: 0, padding: 0, size: 0 };
+  for (const size2 of sizes.values()) usage.size += size2;
+  const block = tracks.track("block");
+  const [offset, size, owner] = ["offset", "size", "owner"].map((n) => block.col(n));
+  block.each(step, (r) => {
+    if (!allocators.has(block.col("allocator")[r])) return;
+    if (owner[r] >= 0) {
+      usage.held += size[r];
+      usage.padding += Math.max(0, size[r] - tracks.nbytes(owner[r]));
+      return;
+    }
+    const end = sizes.get(key(block, r)) ?? 0;
+    const there = Math.min(size[r] < 0 ? end : offset[r] + size[r], end) - offset[r];
+    if (there <= 0) return;
+    usage.free += there;
+    usage.pieces++;
+    usage.largest = Math.max(usage.largest, there);
+  });
+  return usage;
+}
+function everUsed({ tracks, relations }, plan) {
+  return relations.keep(`used ${plan.plan}`, () => {
+    const block = tracks.track("block");
+    const [allocator, chunk, offset, size, owner] = ["allocator", "chunk", "offset", "size", "owner"].map((n) => block.col(n));
+    const held = /* @__PURE__ */ new Map();
+    for (let r = upperBound(block.a, plan.begin - 1); r < block.length && block.a[r] < plan.end; r++) {
+      if (owner[r] < 0 || !plan.allocators.includes(allocator[r])) continue;
+      const key = allocator[r] * 16 + chunk[r];
+      const list = held.get(key);
+      if (list) list.push([offset[r], offset[r] + size[r]]);
+      else held.set(key, [[offset[r], offset[r] + size[r]]]);
+    }
+    return [...held.values()].reduce((sum, list) => sum + covered(list), 0);
+  });
+}
+function covered(list) {
+  let [sum, end] = [0, 0];
+  for (const [from, to] of list.sort((p, q) => p[0] - q[0])) {
+    sum += Math.max(0, to - Math.max(from, end));
+    end = Math.max(end, to);
+  }
+  return sum;
+}
+var TILES = (
+  /** @type {const} */
+  [
+    ["live", "Held by tensors at this step, padding included"],
+    ["lower bound", "The most that lives at any one time: no plan of this graph takes less"],
+    ["free", "Free within the chunk's size so far, and in how many pieces"],
+    ["largest free", "The largest tensor that fits without growing the chunk. Far less than all that is free: the memory is fragmented"],
+    ["padding", "What the tensors held do not need: each begins at a multiple of the alignment"],
+    ["never used", "The part of the buffer that holds nothing at any time in this plan"]
+  ]
+);
+var UsageLine = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.values = {};
+    this.element = el("dl", "vg-usage", { "aria-label": "How the memory is used" });
+    for (const [name, title] of TILES) {
+      this.values[name] = el("dd", "");
+      this.element.append(el("div", "", { title }, [el("dt", "", { text: name }), this.values[name]]));
+    }
+  }
+  /** @param {number} step @param {Set<number>} allocators those whose chunks are shown @returns {string} the same in words */
+  draw(step, allocators) {
+    const { player, values } = this;
+    const plan = player.relations.planAt(step);
+    const usage = usageAt(player, step, allocators);
+    const bound = plan ? liveSet(player, plan.plan)?.bound ?? 0 : 0;
+    const buffer = plan ? plan.buffers.size || plan.whole : 0;
+    const never = plan ? Math.max(0, buffer - everUsed(player, plan)) : 0;
+    setText(values.live, formatBytes(usage.held));
+    setText(values["lower bound"], bound ? formatBytes(bound) : "–");
+    setText(values.free, usage.pieces ? `${formatBytes(usage.free)} in ${usage.pieces} piece${usage.pieces === 1 ? "" : "s"}` : "0 B");
+    setText(values["largest free"], formatBytes(usage.largest));
+    setText(values.padding, formatBytes(usage.padding));
+    setText(values["never used"], buffer ? `${formatBytes(never)} (${percent(never, buffer)})` : "–");
+    const pieces = usage.pieces === 1 ? "1 piece" : `${usage.pieces} pieces`;
+    return `${formatBytes(usage.held)} of ${formatBytes(usage.size)} are held, ${formatBytes(usage.free)} are free in ${pieces}, the largest ${formatBytes(usage.largest)}.`;
+  }
+};
+function percent(part, whole2) {
+  const share2 = 100 * part / whole2;
+  return part > 0 && share2 < 1 ? "< 1 %" : `${Math.round(share2)} %`;
+}
+
 // map.js
 var LEFT3 = 12;
 var RIGHT2 = 12;
-var MARK = 18;
+var MARK = 2 * CHIP_LINE + 9;
 var AXIS2 = 16;
 var HEAD = 18;
-var GAP4 = 10;
-var CHUNK_BAR = 40;
+var GAP5 = 8;
+var CHUNK_BAR = 38;
 var BUFFER_BAR = 14;
 var QUIET = 22;
 var RESERVE = 24;
+var USAGE = 38;
 var THINNEST = 2;
-var MOST3 = 212;
+var MOST3 = 200;
 var ENDLESS = 2 ** 50;
-var TAKEN = /* @__PURE__ */ new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
-var GIVEN = /* @__PURE__ */ new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
+var QUIET_MS = 350;
+var TICK_WIDTH = 110;
 var MapPane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -4335,8 +4876,11 @@ var MapPane = class {
     this.note.hidden = !this.lanes.none;
     this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
     this.reserve = new ReserveLine(player);
-    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller]);
-    const line = this.reserve.element.hidden ? 0 : RESERVE;
+    this.usage = new UsageLine(player);
+    this.usage.element.hidden = !this.lanes.rows;
+    this.motion = new Motion(player, this.surface);
+    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
+    const line = (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? USAGE : 0);
     this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
     this.fitter.observe(this.body);
     const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
@@ -4351,6 +4895,8 @@ var MapPane = class {
       ])
     ];
     this.blocks = [];
+    this.views = [];
+    this.timer = 0;
     this.from = 0;
     this.to = 1;
     this.drawn = "";
@@ -4366,7 +4912,7 @@ var MapPane = class {
   /** All that the picture depends on, in one string: where it is the same, nothing is drawn. @param {number} step */
   contents(step) {
     const { tracks, relations, selected } = this.player;
-    const acts = tracks.field(step, "chunk") !== void 0;
+    const acts = tracks.field(step, "chunk") !== void 0 || tracks.kindOf(step).name === "SearchBegin";
     const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
     let placed = 0;
     tracks.track("place").each(step, (row) => placed += row + 1);
@@ -4375,12 +4921,12 @@ var MapPane = class {
   /** @param {number} bar how high a chunk's bar is */
   heightOf(bar) {
     const { rows, idle, buffers } = this.lanes;
-    return rows * (HEAD + GAP4 + MARK + bar + AXIS2) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP4 + BUFFER_BAR) + 4;
+    return rows * (HEAD + GAP5 + MARK + bar + AXIS2) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP5 + BUFFER_BAR) + 4;
   }
   /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
   fit(room) {
     const { rows, buffers } = this.lanes;
-    const each = HEAD + GAP4 + BUFFER_BAR;
+    const each = HEAD + GAP5 + BUFFER_BAR;
     const high = this.heightOf(CHUNK_BAR);
     const over = Math.ceil((high - room) / each);
     const fits = over <= 0 || over > buffers.length || !rows;
@@ -4396,19 +4942,26 @@ var MapPane = class {
     const { surface } = this;
     if (surface.width < 2 || this.lanes.none) return;
     const shown = this.contents(step);
-    if (shown === this.drawn) return;
+    if (shown !== this.drawn) this.paint(step);
     this.drawn = shown;
+    this.motion.show(step, this.views);
+  }
+  /** @param {number} step */
+  paint(step) {
+    const { surface } = this;
     const { palette } = this.player;
     const c = surface.begin();
     c.fillStyle = palette.page;
     c.fillRect(0, 0, surface.width, surface.height);
     this.blocks = [];
+    this.views = [];
     const bar = this.chunkBar();
     let y = 2;
     const chunks = this.lanes.chunksAt(step);
+    if (this.lanes.rows) this.say(step, this.usage.draw(step, new Set(chunks.flatMap((lane) => lane ? [lane.allocator] : []))));
     for (const lane of chunks) {
       if (lane) this.drawChunk(c, step, lane, y, bar);
-      y += HEAD + MARK + bar + AXIS2 + GAP4;
+      y += HEAD + MARK + bar + AXIS2 + GAP5;
     }
     if (this.lanes.idle) {
       c.font = `11px ${this.player.fonts.ui}`;
@@ -4418,8 +4971,17 @@ var MapPane = class {
     }
     for (const lane of this.lanes.buffers) {
       this.drawBuffer(c, step, lane, y);
-      y += HEAD + BUFFER_BAR + GAP4;
+      y += HEAD + BUFFER_BAR + GAP5;
     }
+  }
+  /** What the picture shows, for those who do not see it: once the steps come to rest. @param {number} step @param {string} usage */
+  say(step, usage) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      const search = searchAt(this.player.tracks, step);
+      const words = search ? `${visible(searchWords(this.player.tracks, search))}.` : "";
+      this.surface.canvas.setAttribute("aria-label", `Memory at this step. ${usage} ${words}`.trim());
+    }, QUIET_MS);
   }
   /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
    * @param {Lane} lane @param {number} step */
@@ -4478,11 +5040,25 @@ var MapPane = class {
     });
     for (const block of owned) this.drawOwned(c, block);
     this.drawExtent(c, lane, now, top, bar);
-    this.drawAction(c, step, lane, top, bar);
+    const view = this.viewOf(lane, y + HEAD, top, bar);
+    this.views.push(view);
+    paintChips(this.player, c, view, chipsAt(this.player, step, view));
     this.drawAxis(c, lane, top + bar);
     c.restore();
     const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
-    this.head(c, this.lanes.nameOf(lane, step), held, y);
+    this.head(c, this.lanes.nameOf(lane, step), (now >= 0 || lane.chunk === 0) && this.lookedFor(lane, step) || held, y);
+  }
+  /** @param {Lane} lane @param {number} y @param {number} top @param {number} bar @returns {import("./map_chips.js").LaneView} */
+  viewOf({ allocator, chunk, extent }, y, top, bar) {
+    const right = this.surface.width - RIGHT2;
+    return { x: (offset) => this.x(offset, extent), left: LEFT3, right, y, top, bar, extent, allocator, chunk };
+  }
+  /** What is searched in an allocator's chunks at a step, if anything is. @param {Lane} lane @param {number} step */
+  lookedFor(lane, step) {
+    const { tracks } = this.player;
+    const search = searchAt(tracks, step);
+    if (!search || search.allocator !== lane.allocator) return "";
+    return `looking for ${formatBytes(search.size)}${search.tensor >= 0 ? ` for ${visible(tracks.name(search.tensor))}` : ""}`;
   }
   /** How large a chunk is by now, -1 where it is not open. @param {Lane} lane @param {number} step */
   chunkSize(lane, step) {
@@ -4554,69 +5130,15 @@ var MapPane = class {
     c.fillStyle = palette.faint;
     c.font = `10.5px ${fonts.ui}`;
     c.textBaseline = "middle";
-    const span = this.to - this.from;
-    for (let k = 0; k <= 4; k++) {
-      const offset = lane.extent * (this.from + span * k / 4);
-      const x = this.x(offset, lane.extent);
-      c.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
-      c.fillText(formatBytes(Math.round(offset)), x, y + AXIS2 / 2 + 1);
+    const [from, to] = [lane.extent * this.from, lane.extent * this.to];
+    for (const { value, label: label2 } of byteTicks(from, to, Math.max(2, Math.floor(this.surface.width / TICK_WIDTH)))) {
+      const x = this.x(value, lane.extent);
+      const half = c.measureText(label2).width / 2;
+      c.textAlign = "center";
+      c.fillText(label2, Math.min(Math.max(x, LEFT3 + half), this.surface.width - RIGHT2 - half), y + AXIS2 / 2 + 2);
+      c.fillRect(Math.round(x), y, 1, 3);
     }
     c.textAlign = "left";
-  }
-  /** What the event of this step does to a block: looked at, taken, split, joined, given back.
-   * @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} top @param {number} bar */
-  drawAction(c, step, lane, top, bar) {
-    const { tracks } = this.player;
-    const kind = tracks.kindOf(step).name;
-    const field = (name) => tracks.field(step, name);
-    const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
-    if (field("chunk") !== lane.chunk || allocator !== void 0 && allocator !== lane.allocator) return;
-    if (kind === "ChunkOpened") return this.mark(c, lane, 0, lane.extent, "this chunk opens", true, top, bar);
-    if (kind === "ChunkGrown") {
-      const more = field("size") - field("size_before");
-      return this.mark(c, lane, field("size_before"), more, `the chunk grows by ${formatBytes(more)}`, false, top, bar);
-    }
-    const offset = field("offset");
-    if (offset === void 0) return;
-    const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);
-    const mark = (from, bytes, label2, dashed) => this.mark(c, lane, from, bytes, label2, dashed, top, bar);
-    if (kind === "BlockConsidered") mark(offset, size, String(field("verdict")), true);
-    else if (kind === "BlockSplit") {
-      mark(offset - field("taken"), field("taken"), "split here", false);
-      this.cut(c, lane, offset, top, bar);
-    } else if (kind === "BlockMerged") {
-      mark(offset, size, `merged with ${field("side")}`, true);
-      mark(field("freed_offset"), field("freed_size"), "", false);
-    } else if (kind === "BlockRemoved") mark(offset, size, "used up: exact fit", false);
-    else if (TAKEN.has(kind)) mark(offset, size, kind === "BlockChosen" ? String(field("rule")) : kind === "ParentReused" ? "in place" : "assigned", false);
-    else if (GIVEN.has(kind)) mark(offset, size, kind === "BlockInserted" ? "a free block of its own" : "freed", true);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} bytes @param {string} label
-   * @param {boolean} dashed @param {number} top @param {number} bar */
-  mark(c, lane, offset, bytes, label2, dashed, top, bar) {
-    const { palette, fonts } = this.player;
-    const x = this.x(offset, lane.extent);
-    const w = Math.max(3, this.x(offset + bytes, lane.extent) - x);
-    c.strokeStyle = palette.accent;
-    c.fillStyle = palette.accent;
-    c.lineWidth = 2;
-    c.setLineDash(dashed ? [4, 3] : []);
-    c.strokeRect(x, top - 1, w, bar + 2);
-    c.setLineDash([]);
-    c.fillRect(x - 1, top - 5, w + 2, 3);
-    if (!label2) return;
-    c.font = `600 11px ${fonts.ui}`;
-    c.textBaseline = "middle";
-    const wide = c.measureText(label2).width;
-    c.fillText(label2, Math.min(Math.max(LEFT3, x), this.surface.width - RIGHT2 - wide), top - MARK / 2 - 2);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} top @param {number} bar */
-  cut(c, lane, offset, top, bar) {
-    const x = this.x(offset, lane.extent);
-    c.beginPath();
-    c.moveTo(x, top - 6);
-    c.lineTo(x, top + bar + 6);
-    c.stroke();
   }
   /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
   drawBuffer(c, step, lane, y) {
@@ -4706,6 +5228,8 @@ var MapPane = class {
     tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
   }
   stop() {
+    clearTimeout(this.timer);
+    this.motion.stop();
     this.fitter.disconnect();
     this.surface.stop();
   }
@@ -4726,7 +5250,7 @@ function lifeOf(player, t, step) {
 }
 
 // now.js
-var QUIET_MS = 350;
+var QUIET_MS2 = 350;
 function splitGgml(text) {
   const at = text.lastIndexOf(", ");
   return at < 0 ? [text || "nowhere: ours alone", ""] : [text.slice(0, at), text.slice(at + 2)];
@@ -4791,21 +5315,21 @@ var Now = class {
     const dot = `vg-dot vg-area-${areaGroup(kind.area)}`;
     if (this.dot.className !== dot) this.dot.className = dot;
     const cause = tracks.cause[step];
-    this.setAble(this.why, cause >= 0);
+    this.setAble(this.why, cause >= 0, cause);
     this.setAble(this.back, this.player.history.length > 0);
     this.say(text);
   }
-  /** @param {HTMLButtonElement} button @param {boolean} able */
-  setAble(button, able) {
+  /** @param {HTMLButtonElement} button @param {boolean} able @param {number} [cause] */
+  setAble(button, able, cause = -1) {
     if (button.disabled === able) button.disabled = !able;
     if (button !== this.why) return;
-    const title = able ? "To the event that caused this one (w)" : "Nothing in this trace caused this event";
+    const title = able ? `To its cause (w): ${visible(sentence(this.player.tracks, cause))}` : "Nothing in this trace caused this event";
     if (button.title !== title) button.title = title;
   }
   /** Says the sentence aloud once the steps come to rest. @param {string} text */
   say(text) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => setText(this.live, text), QUIET_MS);
+    this.timer = setTimeout(() => setText(this.live, text), QUIET_MS2);
   }
   stop() {
     clearTimeout(this.timer);
@@ -4818,69 +5342,486 @@ var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: 
 // inspector.css
 var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts dd { display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; min-height: 22px; line-height: 22px; }\n.vg-facts dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow-y: auto; scrollbar-width: thin; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts dd:not(.vg-long) .vg-links { flex-wrap: nowrap; overflow: hidden; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
 
+// map.css
+var map_default = ".vg-motion { pointer-events: none; }\n.vg-usage { flex: none; display: grid; grid-template-columns: 0.9fr 1fr 1.5fr 1fr 0.8fr 1.25fr; grid-auto-rows: 32px; height: 38px; overflow: hidden; margin: 0; padding: 0 12px 6px; gap: 0 10px; }\n.vg-usage div { min-width: 0; cursor: help; }\n.vg-usage dt, .vg-usage dd { margin: 0; line-height: 16px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-usage dt { font-size: 10.5px; font-weight: 400; color: var(--vg-faint); }\n.vg-usage dd { font-size: 12px; color: var(--vg-ink); font-variant-numeric: tabular-nums; }\n";
+
 // style.css
-var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n.vg-footnote { flex: none; display: block; width: 100%; padding: 3px 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; min-height: 22px; }\n.vg-footnote:hover { color: var(--vg-ink) !important; }\n\n.vg-pane-timeline .vg-text-button:disabled { visibility: hidden; }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
+var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
+
+// timeline.css
+var timeline_default = '.vg-footnote { flex: none; height: 20px; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-chips { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-chip .vg-mono { font-size: 11.5px; }\n.vg-chip:hover { background: var(--vg-panel); }\n.vg-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-outline { display: inline-block; width: 14px; height: 9px; box-sizing: border-box; }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n';
 
 // styles.js
-var css = [style_default, compare_default, inspector_default].join("\n");
+var css = [style_default, compare_default, inspector_default, map_default, timeline_default].join("\n");
 
-// live.js
-function liveSets({ tracks, relations }) {
-  return relations.keep("live", () => {
-    const track = tracks.track("live");
-    const [plan, position, bytes] = ["plan", "position", "bytes"].map((n) => track.col(n));
-    const sets = /* @__PURE__ */ new Map();
-    const lengths = /* @__PURE__ */ new Map();
-    for (let r = 0; r < track.length; r++) lengths.set(plan[r], Math.max(lengths.get(plan[r]) ?? 0, position[r] + 1));
-    for (const [number, n] of lengths) sets.set(number, { bytes: new Float64Array(n), bound: 0, n });
-    for (let r = 0; r < track.length; r++) {
-      const set = (
-        /** @type {LiveSet} */
-        sets.get(plan[r])
-      );
-      set.bytes[position[r]] = bytes[r];
-      set.bound = Math.max(set.bound, bytes[r]);
+// peak.js
+var MOST4 = 40;
+var PeakLine = class {
+  /** @param {Player} player @param {(position: number) => void} goTo */
+  constructor(player, goTo) {
+    this.player = player;
+    this.goTo = goTo;
+    this.plan = null;
+    this.words = el("div", "vg-footnote");
+    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to the node at the peak (P)" });
+    this.button.addEventListener("click", () => this.go());
+    this.list = el("div", "vg-chips", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
+    this.row = el("div", "vg-peak", {}, [this.button, this.list]);
+    this.element = el("div", "vg-peaks", {}, [this.words, this.row]);
+    this.chips = /* @__PURE__ */ new Map();
+  }
+  /** To the peak. */
+  go() {
+    if (this.plan) this.goTo(this.plan.peakPosition);
+  }
+  /** @param {Plan | null} plan */
+  show(plan) {
+    this.plan = plan;
+    this.element.hidden = !plan;
+    if (!plan) return;
+    const { player } = this;
+    const text = `${planWords(player.tracks, plan, liveSet(player, plan.plan)?.bound ?? 0)}.`;
+    setText(this.words, text);
+    this.words.title = text;
+    setText(this.button, `At the peak, position ${plan.peakPosition}`);
+    this.chips.clear();
+    const shown = plan.atPeak.slice(0, MOST4);
+    const size = player.tracks.track("life").col("size");
+    const more = plan.atPeak.slice(MOST4);
+    const rest = more.length ? [el("span", "vg-soft", { text: `and ${more.length} more, ${formatBytes(more.reduce((sum, r) => sum + size[r], 0))}` })] : [];
+    this.list.replaceChildren(...shown.map((row) => this.chip(row)), ...rest);
+    this.list.scrollLeft = 0;
+    this.mark();
+  }
+  /** @param {number} row of the track of lives */
+  chip(row) {
+    const { tracks } = this.player;
+    const life = tracks.track("life");
+    const t = life.col("tensor")[row];
+    const swatch = el("span", "vg-swatch");
+    swatch.style.background = `var(--vg-families-${familyOf(tracks.tensorString("op", t))})`;
+    const name = visible(tracks.name(t));
+    const bytes = formatBytes(life.col("size")[row]);
+    const chip = el("button", "vg-chip", { type: "button", title: `Select ${name} (${bytes}) and go to the peak` }, [
+      swatch,
+      el("span", "vg-mono", { text: name }),
+      el("span", "vg-soft vg-tabular", { text: bytes })
+    ]);
+    chip.addEventListener("click", () => {
+      this.player.select(t);
+      this.go();
+    });
+    this.chips.set(t, chip);
+    return chip;
+  }
+  /** Shows which of them is selected. */
+  mark() {
+    const chosen = this.player.selected;
+    for (const [t, chip] of this.chips) {
+      const pressed = String(t === chosen);
+      if (chip.getAttribute("aria-pressed") !== pressed) chip.setAttribute("aria-pressed", pressed);
     }
-    return sets;
-  });
+  }
+  /** What stands at the peak, in words. */
+  describe() {
+    if (!this.plan) return "";
+    const names = [...this.chips.values()].slice(0, 6).map((chip) => chip.textContent?.replace(/(\d)/, " $1"));
+    return `${this.words.textContent} At the peak, position ${this.plan.peakPosition}, stand ${this.plan.atPeak.length} tensors: ${names.join(", ")}.`;
+  }
+};
+
+// timeline_paint.js
+var THIN = 2;
+var NAMED = 12;
+var TICK_HEIGHT = 22;
+var DARK_INK = "#0b0e13";
+var LIGHT_INK = "#10151d";
+var MARKS = {
+  added: { colour: "good", dash: [] },
+  removed: { colour: "bad", dash: [5, 3] },
+  changed: { colour: "consumer", dash: [2, 2] },
+  moved: { colour: "source", dash: [8, 4] },
+  grown: { colour: "accent", dash: [8, 2, 2, 2] }
+};
+function bake(pane, c, plan) {
+  const { player, surface } = pane;
+  const { palette, tracks } = player;
+  c.fillStyle = palette.page;
+  c.fillRect(0, 0, surface.width, surface.height);
+  if (pane.stack.from) paintRowAxis(pane, c);
+  else paintByteAxis(pane, c, plan);
+  clip(pane, c);
+  const tensor = tracks.track("life").col("tensor");
+  const pale = palette.dark ? 0.42 : 0.38;
+  for (const row of plan.rows) {
+    const { x, y, w, h } = pane.box(plan, row);
+    if (x > surface.width || x + w < LEFT4 || y > surface.height || y + h < 0) continue;
+    c.globalAlpha = h < THIN ? 0.8 : pale;
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
+    c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
+  }
+  c.globalAlpha = 1;
+  if (pane.stack.from) paintRowNames(pane, c, plan);
+  else if (pane.live) paintBound(player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) });
+  paintMarks(pane, c, plan);
+  c.restore();
+  paintPeak(pane, c, plan);
 }
-function liveSet(player, plan) {
-  return liveSets(player).get(plan) ?? null;
+function paintStep(pane, c, plan, step, position) {
+  clip(pane, c);
+  paintAlive(pane, c, plan, position);
+  paintSelected(pane, c, plan, step);
+  if (pane.live && !pane.stack.from) paintLiveSet(pane.player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) }, position);
+  c.restore();
+  paintHead(pane, c, position);
+  paintBrush(pane, c);
 }
-function boundWords(size, set) {
-  if (!set) return "";
-  return set.bound >= size ? ", the lower bound" : `, lower bound ${formatBytes(set.bound)}`;
-}
-function paintBound({ palette }, c, set, { x, y }) {
-  const at = Math.round(y(set.bound)) + 0.5;
-  c.strokeStyle = palette.soft;
-  c.lineWidth = 1.5;
-  c.setLineDash([1.5, 3]);
+function clip({ surface }, c) {
+  c.save();
   c.beginPath();
-  c.moveTo(x(0), at);
-  c.lineTo(x(set.n), at);
-  c.stroke();
+  c.rect(LEFT4, TOP3, surface.width - LEFT4 - RIGHT3, surface.height - TOP3 - BOTTOM);
+  c.clip();
+}
+function paintByteAxis(pane, c, plan) {
+  const { palette, fonts } = pane.player;
+  const { width, height } = pane.surface;
+  const { y0, y1 } = pane.window;
+  c.font = `10.5px ${fonts.ui}`;
+  c.textBaseline = "middle";
+  c.textAlign = "right";
+  c.lineWidth = 1;
+  for (const { value, label: label2 } of byteTicks(y0, y1, Math.max(2, Math.floor((height - TOP3 - BOTTOM) / TICK_HEIGHT)))) {
+    const y = Math.round(pane.y(value)) + 0.5;
+    c.strokeStyle = palette.line;
+    c.beginPath();
+    c.moveTo(LEFT4, y);
+    c.lineTo(width - RIGHT3, y);
+    c.stroke();
+    c.fillStyle = palette.faint;
+    c.fillText(label2, LEFT4 - 6, y);
+  }
+  axisNames(pane, c, "offset");
+  c.strokeStyle = palette.edge;
+  for (const chunk of plan.chunks.slice(1)) {
+    const y = Math.round(pane.y(chunk.base)) + 0.5;
+    if (y < TOP3 || y > height - BOTTOM) continue;
+    c.strokeRect(LEFT4, y, width - LEFT4 - RIGHT3, 0.01);
+    c.fillText(chunkName(plan, chunk.chunk), LEFT4 + 4, y - 7);
+  }
+}
+function axisNames(pane, c, up) {
+  const { width, height } = pane.surface;
+  c.font = `10.5px ${pane.player.fonts.ui}`;
+  c.fillStyle = pane.player.palette.soft;
+  c.textAlign = "right";
+  c.fillText("position in the execution order (not time)", width - RIGHT3, height - BOTTOM + 23);
+  c.textAlign = "left";
+  c.fillText(up, 12, 7);
+}
+function paintRowAxis(pane, c) {
+  const { palette, fonts } = pane.player;
+  const { width, height } = pane.surface;
+  const n = pane.stack.top;
+  c.textBaseline = "middle";
+  c.lineWidth = 1;
+  c.strokeStyle = palette.line;
+  c.strokeRect(LEFT4 + 0.5, TOP3 + 0.5, width - LEFT4 - RIGHT3 - 1, height - TOP3 - BOTTOM - 1);
+  axisNames(pane, c, `${n} tensors`);
+  c.font = `10.5px ${fonts.ui}`;
+  c.fillStyle = palette.faint;
+  c.textAlign = "right";
+  const [above, below] = pane.order === "size" ? ["largest", "smallest"] : ["first", "last"];
+  if (pane.window.y1 >= n) c.fillText(above, LEFT4 - 6, TOP3 + 8);
+  if (pane.window.y0 <= 0) c.fillText(below, LEFT4 - 6, height - BOTTOM - 8);
+  c.textAlign = "left";
+}
+function paintRowNames(pane, c, plan) {
+  const { tracks, palette, fonts } = pane.player;
+  if (Math.abs(pane.y(1) - pane.y(0)) < NAMED) return;
+  const life = tracks.track("life");
+  c.textBaseline = "middle";
+  c.font = `10px ${fonts.mono}`;
+  c.fillStyle = palette.soft;
+  for (const row of plan.rows) {
+    const { x, y, w, h } = pane.box(plan, row);
+    if (y > pane.surface.height || y + h < 0) continue;
+    const text = `${visible(tracks.name(life.col("tensor")[row]))} ${formatBytes(life.col("size")[row])}`;
+    const wide = c.measureText(text).width;
+    if (wide + 8 < w) continue;
+    const right = x + w + 5 + wide < pane.surface.width - RIGHT3;
+    c.fillText(text, right ? x + w + 5 : Math.max(LEFT4 + 2, x - 5 - wide), y + h / 2);
+  }
+}
+function paintMarks(pane, c, plan) {
+  const tensor = pane.player.tracks.track("life").col("tensor");
+  for (const row of pane.marks.size ? plan.rows : []) {
+    const mark = pane.marks.get(tensor[row]);
+    if (!mark) continue;
+    const { colour, dash } = MARKS[mark];
+    const { x, y, w, h } = pane.box(plan, row);
+    c.strokeStyle = pane.player.palette[colour];
+    c.lineWidth = 2;
+    c.setLineDash(dash);
+    c.strokeRect(x + 1, y + 1, Math.max(1, w - 2), Math.max(1, h - 2));
+  }
   c.setLineDash([]);
   c.lineWidth = 1;
 }
-function paintLiveSet({ palette }, c, set, { x, y }, position) {
-  const last = Math.min(position, set.n - 1);
-  if (last < 0) return;
-  c.beginPath();
-  c.moveTo(x(0), y(0));
-  for (let p = 0; p <= last; p++) {
-    const at = y(set.bytes[p]);
-    c.lineTo(x(p), at);
-    c.lineTo(x(p + 1), at);
-  }
-  c.lineJoin = "round";
-  c.strokeStyle = palette.page;
-  c.lineWidth = 3.5;
-  c.stroke();
+function paintPeak(pane, c, plan) {
+  const { palette, fonts } = pane.player;
+  const { width, height } = pane.surface;
+  const rows = pane.stack.from !== null;
+  const x = Math.round(pane.x(plan.peakPosition + 0.5)) + 0.5;
+  const y = Math.round(pane.y(plan.size)) + 0.5;
+  if (rows ? x < LEFT4 || x > width - RIGHT3 : y < TOP3 - 2) return;
   c.strokeStyle = palette.ink;
-  c.lineWidth = 1.5;
-  c.stroke();
   c.lineWidth = 1;
+  c.setLineDash([5, 4]);
+  c.beginPath();
+  c.moveTo(rows ? x : LEFT4, rows ? TOP3 : y);
+  c.lineTo(rows ? x : width - RIGHT3, rows ? height - BOTTOM : y);
+  c.stroke();
+  c.setLineDash([]);
+  c.fillStyle = palette.ink;
+  c.font = `600 11px ${fonts.ui}`;
+  c.textAlign = "right";
+  c.textBaseline = "middle";
+  const words = peakWords(plan);
+  const right = rows ? Math.min(width - RIGHT3, Math.max(x + 4, LEFT4 + c.measureText(words).width)) : width - RIGHT3;
+  c.fillText(words, right, rows ? 7 : Math.max(7, y - 8));
+  c.textAlign = "left";
+}
+function peakWords({ used, buffers }) {
+  return buffers.size > used ? `uses up to ${formatBytes(used)} of ${formatBytes(buffers.size)}` : `peak ${formatBytes(used)}`;
+}
+function paintAlive(pane, c, plan, position) {
+  if (position < 0) return;
+  const { palette, tracks } = pane.player;
+  const life = tracks.track("life");
+  const [first, last, tensor] = ["first", "last", "tensor"].map((n) => life.col(n));
+  c.strokeStyle = palette.page;
+  c.lineWidth = 1;
+  for (const row of plan.rows) {
+    if (first[row] > position || last[row] < position) continue;
+    const { x, y, w, h } = pane.box(plan, row);
+    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
+    c.fillRect(x, h < THIN ? y - 1 : y, w, h < THIN ? THIN + 1 : h);
+    if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    paintName(pane, c, tensor[row], x, y, w, h);
+  }
+}
+function paintName({ player }, c, t, x, y, w, h) {
+  const name = visible(player.tracks.name(t));
+  const left = Math.max(x, LEFT4);
+  if (h < NAMED || x + w - left < name.length * 6.1 + 10) return;
+  c.fillStyle = player.palette.dark ? DARK_INK : LIGHT_INK;
+  c.font = `10px ${player.fonts.mono}`;
+  c.textBaseline = "middle";
+  c.fillText(name, left + 5, y + h / 2 + 0.5);
+}
+function paintSelected(pane, c, plan, step) {
+  const { selected, relations, palette } = pane.player;
+  const row = selected < 0 ? -1 : relations.lifeRow(selected, step);
+  if (row < 0) return;
+  const { x, y, w, h } = pane.box(plan, row);
+  c.strokeStyle = palette.ink;
+  c.lineWidth = 2;
+  c.strokeRect(x - 1, y - 1, w + 2, h + 2);
+}
+function paintHead(pane, c, position) {
+  const { x0, x1 } = pane.window;
+  const { palette, fonts } = pane.player;
+  const { width, height } = pane.surface;
+  if (position < x0 || position >= x1) return paintTicks(pane, c, -100, -100);
+  const x = pane.x(position + 0.5);
+  const bottom = height - BOTTOM;
+  c.fillStyle = palette.accent;
+  c.fillRect(Math.round(x) - 0.75, TOP3, 1.5, bottom - TOP3);
+  c.font = `600 11px ${fonts.ui}`;
+  const held = pane.live?.bytes[position];
+  const text = held === void 0 ? String(position) : `${position}: ${formatBytes(held)} live`;
+  const w = c.measureText(text).width + 10;
+  const left = Math.min(x - w / 2, width - w - 2);
+  paintTicks(pane, c, left, left + w);
+  c.font = `600 11px ${fonts.ui}`;
+  c.fillStyle = palette.accent;
+  c.beginPath();
+  c.roundRect(left, bottom + 1, w, 16, 3);
+  c.fill();
+  c.fillStyle = palette.onAccent;
+  c.textBaseline = "middle";
+  c.textAlign = "center";
+  c.fillText(text, left + w / 2, bottom + 9.5);
+  c.textAlign = "left";
+}
+function paintTicks(pane, c, from, to) {
+  const { palette, fonts } = pane.player;
+  const { width, height } = pane.surface;
+  c.font = `10.5px ${fonts.ui}`;
+  c.fillStyle = palette.faint;
+  c.textBaseline = "middle";
+  c.textAlign = "center";
+  for (const p of countTicks(pane.window.x0, pane.window.x1, Math.max(2, Math.floor(width / 110)))) {
+    const x = pane.x(p + 0.5);
+    if (x < width - RIGHT3 && (x < from - 16 || x > to + 16)) c.fillText(String(p), x, height - BOTTOM + 9);
+  }
+  c.textAlign = "left";
+}
+function paintBrush(pane, c) {
+  if (!pane.brush) return;
+  const { palette } = pane.player;
+  const { x, y, toX, toY } = pane.brush;
+  const rect = (
+    /** @type {const} */
+    [Math.min(x, toX), Math.min(y, toY), Math.abs(toX - x), Math.abs(toY - y)]
+  );
+  c.fillStyle = palette.accent;
+  c.globalAlpha = 0.12;
+  c.fillRect(...rect);
+  c.globalAlpha = 1;
+  c.strokeStyle = palette.accent;
+  c.lineWidth = 1;
+  c.strokeRect(rect[0] + 0.5, rect[1] + 0.5, rect[2], rect[3]);
+}
+
+// timeline_rows.js
+var ORDERS = [
+  ["address", "by address", "Up is the address: what overlaps in height uses the same memory again"],
+  ["birth", "by tensor, first born on top", "Each tensor has a row, the first born on top"],
+  ["size", "by tensor, largest on top", "Each tensor has a row, the largest on top"]
+];
+function stackOf({ tracks, relations }, plan, order) {
+  if (order === "address") return { top: plan.size || 1, from: null };
+  return relations.keep(`stack ${plan.plan} ${order}`, () => {
+    const life = tracks.track("life");
+    const [first, last, size] = ["first", "last", "size"].map((n2) => life.col(n2));
+    const sorted = Array.from(plan.rows).sort((p, q) => (order === "size" ? size[q] - size[p] : 0) || first[p] - first[q] || last[p] - last[q] || p - q);
+    const n = sorted.length;
+    return { top: n, from: new Map(sorted.map((row, k) => [row, n - 1 - k])) };
+  });
+}
+function spanOf2({ tracks }, plan, stack, row) {
+  const at = stack.from?.get(row);
+  if (at !== void 0) return [at, at + 1];
+  const life = tracks.track("life");
+  const base = plan.chunks.find((k) => k.chunk === life.col("chunk")[row])?.base ?? 0;
+  const from = base + life.col("offset")[row];
+  return [from, from + life.col("size")[row]];
+}
+
+// timeline_zoom.js
+var FEWEST = 2;
+var ROOM = 0.6;
+function whole(plan, top) {
+  return { x0: 0, x1: plan.positions, y0: 0, y1: top };
+}
+function within(from, to, least, end) {
+  const size = Math.min(end, Math.max(to - from, least));
+  const low = Math.min(Math.max(0, (from + to) / 2 - size / 2), end - size);
+  return [low, low + size];
+}
+function kept(w, full, least) {
+  const [x0, x1] = within(w.x0, w.x1, Math.min(FEWEST, full.x1), full.x1);
+  const [y0, y1] = within(w.y0, w.y1, least, full.y1);
+  return { x0, x1, y0, y1 };
+}
+function scaled(w, factor, x, y) {
+  const about2 = (value, centre) => centre + (value - centre) * factor;
+  return { x0: about2(w.x0, x), x1: about2(w.x1, x), y0: about2(w.y0, y), y1: about2(w.y1, y) };
+}
+function about(first, last, from, to) {
+  const wide = Math.max(2, (last + 1 - first) * ROOM);
+  const high = Math.max((to - from) * ROOM * 2, to - from > 1 ? 0 : 6);
+  return { x0: first - wide, x1: last + 1 + wide, y0: from - high, y1: to + high };
+}
+
+// timeline_pointer.js
+var CLICK2 = 4;
+var NEAR2 = 3;
+function listenPointer(pane) {
+  const { box } = pane.surface;
+  box.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || !pane.plan) return;
+    if (event.offsetY > pane.surface.height - BOTTOM) return pane.goTo(Math.floor(pane.inverse(event.offsetX, 0).p));
+    pane.brush = { x: event.offsetX, y: event.offsetY, toX: event.offsetX, toY: event.offsetY };
+    box.setPointerCapture(event.pointerId);
+  });
+  box.addEventListener("pointermove", (event) => {
+    if (!pane.brush) return hover2(pane, event);
+    Object.assign(pane.brush, { toX: event.offsetX, toY: event.offsetY });
+    pane.player.redraw(pane);
+  });
+  box.addEventListener("pointerup", () => endBrush(pane));
+  box.addEventListener("pointercancel", () => {
+    pane.brush = null;
+    pane.resized();
+  });
+  box.addEventListener("pointerleave", () => pane.player.tip.hide());
+  box.addEventListener("dblclick", () => pane.zoomOut());
+  box.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      const { p, up } = pane.inverse(event.offsetX, event.offsetY);
+      pane.zoomTo(scaled(pane.window, Math.exp(event.deltaY * 0.01), p, up));
+    },
+    { passive: false }
+  );
+}
+function endBrush(pane) {
+  const { brush, plan } = pane;
+  pane.brush = null;
+  if (!brush || !plan) return;
+  const { x, y, toX, toY } = brush;
+  if (Math.hypot(toX - x, toY - y) < CLICK2) {
+    const row = hit2(pane, x, y);
+    pane.player.select(row < 0 ? -1 : pane.player.tracks.track("life").col("tensor")[row]);
+    return pane.player.redraw(pane);
+  }
+  const p = pane.inverse(Math.min(x, toX), Math.max(y, toY));
+  const q = pane.inverse(Math.max(x, toX), Math.min(y, toY));
+  const full = whole(plan, pane.stack.top);
+  const wide = Math.abs(toX - x) > CLICK2 * 2;
+  const high = Math.abs(toY - y) > CLICK2 * 4;
+  pane.zoomTo({
+    x0: wide ? Math.max(0, Math.floor(p.p)) : pane.window.x0,
+    x1: wide ? Math.min(full.x1, Math.max(Math.ceil(q.p), Math.floor(p.p) + 2)) : pane.window.x1,
+    y0: high ? p.up : pane.window.y0,
+    y1: high ? q.up : pane.window.y1
+  });
+}
+function hit2(pane, x, y) {
+  const { plan, player } = pane;
+  if (!plan) return -1;
+  const { p } = pane.inverse(x, y);
+  const life = player.tracks.track("life");
+  const [first, last] = ["first", "last"].map((n) => life.col(n));
+  let near = -1;
+  let least = NEAR2;
+  for (const row of plan.rows) {
+    if (first[row] > p || last[row] + 1 < p) continue;
+    const [from, to] = spanOf2(player, plan, pane.stack, row);
+    const [top, bottom] = [pane.y(to), pane.y(from)];
+    const away = y < top ? top - y : y > bottom ? y - bottom : 0;
+    if (away < least) [near, least] = [row, away];
+  }
+  return near;
+}
+function hover2(pane, event) {
+  const row = hit2(pane, event.offsetX, event.offsetY);
+  if (row < 0) return pane.player.tip.hide();
+  const { tracks, tip, step } = pane.player;
+  const life = tracks.track("life");
+  const t = life.col("tensor")[row];
+  const mark = pane.marks.get(t);
+  tip.show(pane.surface.box, event.offsetX, event.offsetY, visible(tracks.name(t)), [
+    .../** @type {[string, string][]} */
+    mark ? [["compared", mark]] : [],
+    ["offset", String(life.col("offset")[row])],
+    ["size", formatBytes(life.col("size")[row])],
+    ...lifeOf(pane.player, t, step)
+  ]);
 }
 
 // timeline.js
@@ -4888,9 +5829,11 @@ var LEFT4 = 66;
 var RIGHT3 = 12;
 var TOP3 = 16;
 var BOTTOM = 32;
-var CLICK2 = 4;
 var BITMAPS2 = 8;
-var THIN = 2;
+var QUIET_MS3 = 350;
+var STEP = 1.6;
+var LEAST_BYTES = 64;
+var LEAST_ROWS = 4;
 var TimelinePane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -4899,34 +5842,60 @@ var TimelinePane = class {
     this.title = "Memory timeline";
     this.plan = null;
     this.live = null;
+    this.order = "address";
+    this.stack = { top: 1, from: null };
     this.window = { x0: 0, x1: 1, y0: 0, y1: 1 };
+    this.marks = /* @__PURE__ */ new Map();
     this.baked = /* @__PURE__ */ new Map();
     this.drawn = "";
     this.brush = null;
+    this.timer = 0;
     this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
     this.note.hidden = player.tracks.track("life").length > 0;
-    this.peak = el("button", "vg-footnote", { type: "button", title: "Go to the node at the peak" });
-    this.peak.addEventListener("click", () => this.plan && this.goTo(this.plan.peakPosition));
+    this.peak = new PeakLine(player, (position) => this.goTo(position));
+    this.peak.element.hidden = !this.note.hidden;
     this.legend = el("div", "vg-legend");
-    this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.peak, this.legend]);
-    this.reset = el("button", "vg-button vg-text-button", { type: "button", text: "Whole plan" });
-    this.reset.addEventListener("click", () => this.zoomOut());
+    this.markLegend = el("div", "vg-mark-legend");
+    this.markLegend.hidden = true;
+    this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.peak.element, this.markLegend, this.legend]);
+    this.choice = el("select", "vg-select", { "aria-label": "How the timeline is stacked", title: "How the timeline is stacked (y)" });
+    this.reset = iconButton("fit", "All of the plan (X)", () => this.zoomOut());
+    this.tools = this.makeTools();
+    this.makeLegend();
+    listenPointer(this);
+  }
+  /** @returns {HTMLElement[]} */
+  makeTools() {
+    for (const [value, text, title] of ORDERS) this.choice.append(el("option", "", { value, text, title }));
+    this.choice.addEventListener("change", () => this.setOrder(
+      /** @type {Order} */
+      this.choice.value
+    ));
     this.reset.disabled = true;
-    this.tools = [this.reset, el("span", "vg-hint", { text: "drag to zoom" })];
+    const group = el("div", "vg-group", {}, [
+      iconButton("slower", "Zoom out", () => this.zoomBy(STEP)),
+      iconButton("faster", "Zoom in on this position", () => this.zoomBy(1 / STEP)),
+      iconButton("follow", "Zoom to the selected tensor (x)", () => this.zoomToTensor()),
+      this.reset
+    ]);
+    return this.note.hidden ? [el("span", "vg-hint", { text: "drag to zoom" }), this.choice, group] : [];
+  }
+  makeLegend() {
+    const { tracks } = this.player;
+    const there = new Set(tracks.track("life").col("tensor").map((t) => familyOf(tracks.tensorString("op", t))));
     FAMILIES.forEach((text, k) => {
-      if (text === "view") return;
+      if (!there.has(k)) return;
       const mark = el("span", "vg-swatch");
       mark.style.background = `var(--vg-families-${k})`;
       this.legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text })]));
     });
-    if (player.tracks.track("live").length) this.nameLines();
-    this.listen();
-  }
-  nameLines() {
-    for (const [text, mark] of [["live set, up to now", "vg-line-mark"], ["lower bound: the largest live set", "vg-line-mark vg-dotted"]]) {
-      this.legend.append(el("span", "vg-key", {}, [el("span", mark), el("span", "", { text })]));
-    }
+    if (!tracks.track("live").length) return;
+    const lines = [
+      ["live set", "vg-line-mark", "What is needed at each node, up to now"],
+      ["lower bound", "vg-line-mark vg-dotted", "The largest live set: no plan of this graph takes less"]
+    ];
+    for (const [text, mark, title] of lines) this.legend.append(el("span", "vg-key vg-key-live", { title }, [el("span", mark), el("span", "", { text })]));
   }
   invalidate() {
     this.forget();
@@ -4940,29 +5909,117 @@ var TimelinePane = class {
     this.forget();
     this.player.redraw(this);
   }
-  zoomOut() {
-    if (this.plan) this.window = whole(this.plan);
+  // ---- what is shown
+  /** Outlines tensors, and says in a legend as what; an empty map for none. @param {Map<number, Mark>} marks */
+  mark(marks) {
+    this.marks = marks;
+    const kinds = new Set(marks.values());
+    this.markLegend.hidden = !kinds.size;
+    this.markLegend.replaceChildren(
+      ...Object.entries(MARKS).filter(([kind]) => kinds.has(
+        /** @type {Mark} */
+        kind
+      )).map(([kind, { colour, dash }]) => {
+        const box = el("span", "vg-outline");
+        box.style.border = `2px ${dash.length > 2 ? "double" : dash.length ? dash[0] < 3 ? "dotted" : "dashed" : "solid"} var(--vg-${colour})`;
+        return el("span", "vg-key", {}, [box, el("span", "", { text: kind })]);
+      })
+    );
+    this.resized();
+  }
+  /** @param {Order} order */
+  setOrder(order) {
+    this.order = order;
+    this.choice.value = order;
+    this.legend.classList.toggle("vg-rows", order !== "address");
+    if (this.plan) this.stack = stackOf(this.player, this.plan, order);
+    this.zoomOut();
+  }
+  nextOrder() {
+    const names = ORDERS.map(([name]) => name);
+    this.setOrder(names[(names.indexOf(this.order) + 1) % names.length]);
+  }
+  /** @param {Plan | null} plan */
+  setPlan(plan) {
+    if (!this.reset.disabled) this.forget();
+    this.plan = plan;
     this.reset.disabled = true;
+    this.peak.show(plan);
+    if (!plan) return;
+    this.stack = stackOf(this.player, plan, this.order);
+    this.window = whole(plan, this.stack.top);
+    this.live = liveSet(this.player, plan.plan);
+  }
+  // ---- zoom
+  /** @param {Window} window */
+  zoomTo(window) {
+    const { plan } = this;
+    if (!plan) return;
+    const full = whole(plan, this.stack.top);
+    this.window = kept(window, full, this.least);
+    const all = Object.entries(full).every(([side, value]) => Math.abs(value - this.window[
+      /** @type {keyof Window} */
+      side
+    ]) < 1e-6);
+    if (all) this.window = full;
+    this.reset.disabled = all;
     this.forget();
     this.player.redraw(this);
+  }
+  get least() {
+    return Math.min(this.stack.top, this.stack.from ? LEAST_ROWS : LEAST_BYTES);
+  }
+  zoomOut() {
+    if (this.plan) this.zoomTo(whole(this.plan, this.stack.top));
+  }
+  /** About the position of this step, and the tensor that it is about. @param {number} factor */
+  zoomBy(factor) {
+    const { x0, x1, y0, y1 } = this.window;
+    const { plan, player } = this;
+    if (!plan) return;
+    const position = player.relations.positionAt(player.step);
+    const row = player.relations.lifeRow(player.relations.tensorAt(player.step), player.step);
+    const [from, to] = row < 0 ? [y0, y1] : spanOf2(player, plan, this.stack, row);
+    const x = position >= x0 && position < x1 ? position + 0.5 : (x0 + x1) / 2;
+    const middle = (from + to) / 2;
+    this.zoomTo(scaled(this.window, factor, x, middle >= y0 && middle <= y1 ? middle : (y0 + y1) / 2));
+  }
+  /** To the selected tensor, else to the one of this step. */
+  zoomToTensor() {
+    const { plan, player } = this;
+    const { relations, selected, step, tracks } = player;
+    const row = relations.lifeRow(selected >= 0 ? selected : relations.tensorAt(step), step);
+    if (!plan || row < 0) return;
+    const life = tracks.track("life");
+    const [from, to] = spanOf2(player, plan, this.stack, row);
+    this.zoomTo(about(life.col("first")[row], life.col("last")[row], from, to));
   }
   /** @param {number} p */
   x(p) {
     const { x0, x1 } = this.window;
     return LEFT4 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT4 - RIGHT3);
   }
-  /** @param {number} bytes */
-  y(bytes) {
+  /** @param {number} up bytes, or rows */
+  y(up) {
     const { y0, y1 } = this.window;
     const high = this.surface.height - TOP3 - BOTTOM;
-    return TOP3 + high - (bytes - y0) / (y1 - y0) * high;
+    return TOP3 + high - (up - y0) / (y1 - y0) * high;
   }
   /** @param {number} x @param {number} y */
   inverse(x, y) {
     const { x0, x1, y0, y1 } = this.window;
     const high = this.surface.height - TOP3 - BOTTOM;
-    return { p: x0 + (x - LEFT4) / (this.surface.width - LEFT4 - RIGHT3) * (x1 - x0), bytes: y0 + (TOP3 + high - y) / high * (y1 - y0) };
+    return { p: x0 + (x - LEFT4) / (this.surface.width - LEFT4 - RIGHT3) * (x1 - x0), up: y0 + (TOP3 + high - y) / high * (y1 - y0) };
   }
+  /** The rectangle of a life row in pixels. @param {Plan} plan @param {number} row */
+  box(plan, row) {
+    const life = this.player.tracks.track("life");
+    const [from, to] = spanOf2(this.player, plan, this.stack, row);
+    const x = this.x(life.col("first")[row]);
+    const y = this.y(to);
+    return { x, y, w: Math.max(1, this.x(life.col("last")[row] + 1) - x), h: Math.max(1, this.y(from) - y) };
+  }
+  // ---- drawing
   /** @param {number} step */
   draw(step) {
     const plan = this.player.relations.planAt(step);
@@ -4972,312 +6029,43 @@ var TimelinePane = class {
     const key = `${plan.plan} ${position} ${this.player.selected}`;
     if (key === this.drawn && !this.brush) return;
     this.drawn = this.brush ? "" : key;
-    this.surface.blit(this.baked.get(plan) ?? this.bake(plan));
-    const c = this.surface.begin();
-    this.clip(c);
-    this.paintLive(c, plan, position);
-    this.paintSelected(c, plan, step);
-    if (this.live) paintLiveSet(this.player, c, this.live, this.scale(), position);
-    c.restore();
-    this.paintHead(c, position);
-    if (this.brush) this.paintBrush(c);
-  }
-  /** @param {Plan | null} plan */
-  setPlan(plan) {
-    if (!this.reset.disabled) this.forget();
-    this.plan = plan;
-    this.reset.disabled = true;
-    if (!plan) return;
-    this.window = whole(plan);
-    this.live = liveSet(this.player, plan.plan);
-    const { tracks } = this.player;
-    const life = tracks.track("life");
-    const names = plan.atPeak.map((r) => `${visible(tracks.name(life.col("tensor")[r]))} ${formatBytes(life.col("size")[r])}`);
-    const more = names.length > 8 ? `, and ${names.length - 8} more` : "";
-    setText(this.peak, `${this.peakWords(plan)}, reached at position ${plan.peakPosition}: ${names.slice(0, 8).join(", ")}${more}`);
-    this.peak.title = this.peak.textContent ?? "";
+    this.peak.mark();
+    this.surface.blit(this.baked.get(plan) ?? this.keep(plan));
+    paintStep(this, this.surface.begin(), plan, step, position);
+    this.say(position);
   }
   /** @param {Plan} plan */
-  peakWords(plan) {
-    const reached = plan.size < plan.whole ? `Reaches ${formatBytes(plan.size)} of ${formatBytes(plan.whole)}` : `Peak ${formatBytes(plan.size)}`;
-    return reached + boundWords(plan.size, this.live);
-  }
-  /** @returns {import("./live.js").Scale} */
-  scale() {
-    return { x: (p) => this.x(p), y: (bytes) => this.y(bytes) };
-  }
-  /** @param {CanvasRenderingContext2D} c */
-  clip(c) {
-    c.save();
-    c.beginPath();
-    c.rect(LEFT4, TOP3, this.surface.width - LEFT4 - RIGHT3, this.surface.height - TOP3 - BOTTOM);
-    c.clip();
-  }
-  /** The rectangle of a life row in pixels. @param {Plan} plan @param {number} row */
-  box(plan, row) {
-    const life = this.player.tracks.track("life");
-    const base = plan.chunks.find((k) => k.chunk === life.col("chunk")[row])?.base ?? 0;
-    const from = base + life.col("offset")[row];
-    const x = this.x(life.col("first")[row]);
-    const y = this.y(from + life.col("size")[row]);
-    return { x, y, w: Math.max(1, this.x(life.col("last")[row] + 1) - x), h: Math.max(1, this.y(from) - y) };
-  }
-  /** @param {Plan} plan */
-  bake(plan) {
-    const { bitmap, context: c } = this.surface.layer();
-    const { palette, tracks } = this.player;
-    c.fillStyle = palette.page;
-    c.fillRect(0, 0, this.surface.width, this.surface.height);
-    this.paintAxes(c, plan);
-    this.clip(c);
-    const tensor = tracks.track("life").col("tensor");
-    const pale = palette.dark ? 0.42 : 0.38;
-    for (const row of plan.rows) {
-      const { x, y, w, h } = this.box(plan, row);
-      c.globalAlpha = h < THIN ? 0.8 : pale;
-      c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
-      c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
-    }
-    c.globalAlpha = 1;
-    if (this.live) paintBound(this.player, c, this.live, this.scale());
-    c.restore();
-    this.paintPeak(c, plan);
+  keep(plan) {
+    const { bitmap, context } = this.surface.layer();
+    bake(this, context, plan);
     if (this.baked.size >= BITMAPS2) this.baked.clear();
     this.baked.set(plan, bitmap);
     return bitmap;
   }
-  /** @param {CanvasRenderingContext2D} c @param {Plan} plan */
-  paintAxes(c, plan) {
-    const { palette, fonts } = this.player;
-    const { width, height } = this.surface;
-    c.font = `10.5px ${fonts.ui}`;
-    c.textBaseline = "middle";
-    c.lineWidth = 1;
-    for (let k = 0; k <= 4; k++) {
-      const bytes = this.window.y0 + (this.window.y1 - this.window.y0) * k / 4;
-      const y = Math.round(this.y(bytes)) + 0.5;
-      c.strokeStyle = palette.line;
-      c.beginPath();
-      c.moveTo(LEFT4, y);
-      c.lineTo(width - RIGHT3, y);
-      c.stroke();
-      c.fillStyle = palette.faint;
-      c.textAlign = "right";
-      c.fillText(formatBytes(Math.round(bytes)), LEFT4 - 6, y);
-    }
-    c.fillStyle = palette.soft;
-    c.textAlign = "right";
-    c.fillText("position in the execution order (not time)", width - RIGHT3, height - BOTTOM + 23);
-    c.textAlign = "left";
-    c.fillText("offset", LEFT4, 7);
-    c.strokeStyle = palette.edge;
-    for (const chunk of plan.chunks.slice(1)) {
-      const y = Math.round(this.y(chunk.base)) + 0.5;
-      c.strokeRect(LEFT4, y, width - LEFT4 - RIGHT3, 0.01);
-      c.fillText(chunkName(plan, chunk.chunk), LEFT4 + 4, y - 7);
-    }
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Plan} plan */
-  paintPeak(c, plan) {
-    const { palette, fonts } = this.player;
-    const y = Math.round(this.y(plan.size)) + 0.5;
-    if (y < TOP3 - 2) return;
-    c.strokeStyle = palette.ink;
-    c.setLineDash([5, 4]);
-    c.beginPath();
-    c.moveTo(LEFT4, y);
-    c.lineTo(this.surface.width - RIGHT3, y);
-    c.stroke();
-    c.setLineDash([]);
-    c.fillStyle = palette.ink;
-    c.font = `600 11px ${fonts.ui}`;
-    c.textAlign = "right";
-    c.textBaseline = "middle";
-    c.fillText(this.peakWords(plan), this.surface.width - RIGHT3, Math.max(7, y - 8));
-    c.textAlign = "left";
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Plan} plan @param {number} position */
-  paintLive(c, plan, position) {
-    if (position < 0) return;
-    const { palette, tracks } = this.player;
-    const life = tracks.track("life");
-    const [first, last, tensor] = ["first", "last", "tensor"].map((n) => life.col(n));
-    c.strokeStyle = palette.page;
-    c.lineWidth = 1;
-    for (const row of plan.rows) {
-      if (first[row] > position || last[row] < position) continue;
-      const { x, y, w, h } = this.box(plan, row);
-      c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
-      c.fillRect(x, h < THIN ? y - 1 : y, w, h < THIN ? THIN + 1 : h);
-      if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-      this.paintName(c, tensor[row], x, y, w, h);
-    }
-  }
-  /** @param {CanvasRenderingContext2D} c @param {number} t @param {number} x @param {number} y @param {number} w @param {number} h */
-  paintName(c, t, x, y, w, h) {
-    const name = visible(this.player.tracks.name(t));
-    if (h < 13 || w < name.length * 6.1 + 10) return;
-    c.fillStyle = this.player.palette.dark ? "#0b0e13" : "#10151d";
-    c.font = `10px ${this.player.fonts.mono}`;
-    c.textBaseline = "middle";
-    c.fillText(name, x + 5, y + h / 2 + 0.5);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Plan} plan @param {number} step */
-  paintSelected(c, plan, step) {
-    const { selected, relations, palette } = this.player;
-    const row = selected < 0 ? -1 : relations.lifeRow(selected, step);
-    if (row < 0) return;
-    const { x, y, w, h } = this.box(plan, row);
-    c.strokeStyle = palette.ink;
-    c.lineWidth = 2;
-    c.strokeRect(x - 1, y - 1, w + 2, h + 2);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {number} position */
-  paintHead(c, position) {
-    const { x0, x1 } = this.window;
-    const { palette, fonts } = this.player;
-    const shown = position >= x0 && position < x1;
-    const x = this.x(position + 0.5);
-    if (!shown) return this.paintTicks(c, -100, -100);
-    const bottom = this.surface.height - BOTTOM;
-    c.fillStyle = palette.accent;
-    c.fillRect(Math.round(x) - 0.75, TOP3, 1.5, bottom - TOP3);
-    c.font = `600 11px ${fonts.ui}`;
-    const held = this.live?.bytes[position];
-    const text = held === void 0 ? String(position) : `${position}: ${formatBytes(held)} live`;
-    const w = c.measureText(text).width + 10;
-    const left = Math.min(x - w / 2, this.surface.width - w - 2);
-    this.paintTicks(c, left, left + w);
-    c.font = `600 11px ${fonts.ui}`;
-    c.fillStyle = palette.accent;
-    c.beginPath();
-    c.roundRect(left, bottom + 1, w, 16, 3);
-    c.fill();
-    c.fillStyle = palette.onAccent;
-    c.textBaseline = "middle";
-    c.textAlign = "center";
-    c.fillText(text, left + w / 2, bottom + 9.5);
-    c.textAlign = "left";
-  }
-  /** Positions along the bottom, but for those that would touch the current one's words.
-   * @param {CanvasRenderingContext2D} c @param {number} from @param {number} to */
-  paintTicks(c, from, to) {
-    const { palette, fonts } = this.player;
-    c.font = `10.5px ${fonts.ui}`;
-    c.fillStyle = palette.faint;
-    c.textBaseline = "middle";
-    c.textAlign = "center";
-    for (const p of ticks(this.window.x0, this.window.x1, Math.max(2, Math.floor(this.surface.width / 110)))) {
-      const x = this.x(p + 0.5);
-      if (x < from - 16 || x > to + 16) c.fillText(String(p), x, this.surface.height - BOTTOM + 9);
-    }
-    c.textAlign = "left";
-  }
-  /** @param {CanvasRenderingContext2D} c */
-  paintBrush(c) {
-    if (!this.brush) return;
-    const { palette } = this.player;
-    const { x, y, toX, toY } = this.brush;
-    c.strokeStyle = palette.ink;
-    c.lineWidth = 1;
-    c.setLineDash([3, 3]);
-    c.strokeRect(Math.min(x, toX), Math.min(y, toY), Math.abs(toX - x), Math.abs(toY - y));
-    c.setLineDash([]);
-  }
-  listen() {
-    const { box } = this.surface;
-    box.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || !this.plan) return;
-      if (event.offsetY > this.surface.height - BOTTOM) return this.goTo(Math.floor(this.inverse(event.offsetX, 0).p));
-      this.brush = { x: event.offsetX, y: event.offsetY, toX: event.offsetX, toY: event.offsetY };
-      box.setPointerCapture(event.pointerId);
-    });
-    box.addEventListener("pointermove", (event) => {
-      if (!this.brush) return this.hover(event);
-      Object.assign(this.brush, { toX: event.offsetX, toY: event.offsetY });
-      this.player.redraw(this);
-    });
-    box.addEventListener("pointerup", () => this.endBrush());
-    box.addEventListener("pointerleave", () => this.player.tip.hide());
-    box.addEventListener("dblclick", () => this.zoomOut());
-  }
-  endBrush() {
-    const { brush, plan } = this;
-    this.brush = null;
-    if (!brush || !plan) return;
-    const { x, y, toX, toY } = brush;
-    if (Math.hypot(toX - x, toY - y) < CLICK2) {
-      const row = this.hit(x, y);
-      this.player.select(row < 0 ? -1 : this.player.tracks.track("life").col("tensor")[row]);
-      return;
-    }
-    const p = this.inverse(Math.min(x, toX), Math.max(y, toY));
-    const q = this.inverse(Math.max(x, toX), Math.min(y, toY));
-    const full = whole(plan);
-    const wide = Math.abs(toX - x) > CLICK2 * 2;
-    const high = Math.abs(toY - y) > CLICK2 * 4;
-    this.window = {
-      x0: wide ? Math.max(0, Math.floor(p.p)) : full.x0,
-      x1: wide ? Math.min(full.x1, Math.max(Math.ceil(q.p), Math.floor(p.p) + 2)) : full.x1,
-      y0: high ? Math.max(0, p.bytes) : this.window.y0,
-      y1: high ? Math.min(full.y1, q.bytes) : this.window.y1
-    };
-    this.reset.disabled = false;
-    this.forget();
-    this.player.redraw(this);
+  /** What the picture shows, for those who do not see it: once the steps come to rest. @param {number} position */
+  say(position) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      const held = this.live?.bytes[position];
+      const now = position < 0 || held === void 0 ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} live. `;
+      this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}`);
+    }, QUIET_MS3);
   }
   /** To the nearest event about the node at a position. @param {number} position */
   goTo(position) {
     const { relations, step, tracks } = this.player;
     const { node } = relations.focus;
-    const at = (i) => tracks.node[i] >= 0 && relations.home.position[node[i]] === position;
+    const at = (i) => relations.planAt(i) === this.plan && tracks.node[i] >= 0 && relations.home.position[node[i]] === position;
     const back = at(step) ? step : tracks.find(step, -1, at);
     const ahead = tracks.find(step, 1, at);
     const target = back < 0 ? ahead : ahead < 0 || step - back <= ahead - step ? back : ahead;
     if (target >= 0) this.player.go(target);
   }
-  /** @param {number} x @param {number} y @returns {number} a life row or -1 */
-  hit(x, y) {
-    const { plan } = this;
-    if (!plan) return -1;
-    const { p, bytes } = this.inverse(x, y);
-    const life = this.player.tracks.track("life");
-    const [first, last, offset, size, chunk] = ["first", "last", "offset", "size", "chunk"].map((n) => life.col(n));
-    for (const row of plan.rows) {
-      if (first[row] > p || last[row] + 1 < p) continue;
-      const from = (plan.chunks.find((k) => k.chunk === chunk[row])?.base ?? 0) + offset[row];
-      if (bytes >= from && bytes < from + size[row]) return row;
-    }
-    return -1;
-  }
-  /** @param {PointerEvent} event */
-  hover(event) {
-    const row = this.hit(event.offsetX, event.offsetY);
-    if (row < 0) return this.player.tip.hide();
-    const { tracks, tip, step } = this.player;
-    const life = tracks.track("life");
-    const t = life.col("tensor")[row];
-    tip.show(this.surface.box, event.offsetX, event.offsetY, visible(tracks.name(t)), [
-      ["offset", String(life.col("offset")[row])],
-      ["size", formatBytes(life.col("size")[row])],
-      ...lifeOf(this.player, t, step)
-    ]);
-  }
   stop() {
+    clearTimeout(this.timer);
     this.surface.stop();
   }
 };
-function whole(plan) {
-  return { x0: 0, x1: plan.positions, y0: 0, y1: plan.size || 1 };
-}
-function ticks(from, to, wanted) {
-  const rough = (to - from) / wanted;
-  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
-  const step = Math.max(1, [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) ?? 10 * power);
-  const out = [];
-  for (let p = Math.ceil(from / step) * step; p < to; p += step) out.push(p);
-  return out;
-}
 
 // tip.js
 var Tip = class {
@@ -5316,7 +6104,7 @@ var Tip = class {
 };
 
 // tokens.js
-var MOST4 = 600;
+var MOST5 = 600;
 var TokensPane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -5348,11 +6136,11 @@ var TokensPane = class {
     const { track } = this;
     this.first = first;
     this.made = [];
-    for (let row = first; row < Math.min(track.length, first + MOST4); row++) {
+    for (let row = first; row < Math.min(track.length, first + MOST5); row++) {
       const sampled = track.col("sampled")[row] !== 0;
       const p = track.col("p")[row];
-      const about = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
-      const title = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
+      const about2 = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
+      const title = sampled ? `${about2}, sampled with probability ${p.toFixed(3)}` : `${about2}, from the prompt`;
       const piece = track.str("piece", row) || `#${track.col("token")[row]}`;
       this.made.push(
         el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title, "data-row": String(row) })
@@ -5366,7 +6154,7 @@ var TokensPane = class {
     const { track } = this;
     if (!track.length) return;
     const so_far = upperBound(track.a, step);
-    if (so_far < this.first || so_far > this.first + this.made.length) this.make(Math.max(0, so_far - Math.floor(MOST4 / 2)));
+    if (so_far < this.first || so_far > this.first + this.made.length) this.make(Math.max(0, so_far - Math.floor(MOST5 / 2)));
     if (so_far === this.shown) return;
     const from = this.shown < 0 ? 0 : Math.max(0, Math.min(this.shown, so_far) - this.first - 1);
     const to = this.shown < 0 ? this.made.length : Math.min(this.made.length, Math.max(this.shown, so_far) - this.first + 1);

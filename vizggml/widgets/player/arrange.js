@@ -5,7 +5,7 @@ const WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [
 /** @type {Record<string, [number, number]>} */
 const NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
 /** More than this none gets by need alone where all stand in one column. */
-const NARROW_MOST = 204;
+const NARROW_MOST = 270;
 /** Of a detail that is a pane of its own. @type {[number, number]} */
 const DETAIL = [180, 1];
 const COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";

@@ -38,6 +38,10 @@ export const BINDINGS = [
   { keys: ["Z"], shown: "Z", does: "zoom out", act: (p) => p.pane("graph")?.zoom(1 / 1.3) },
   { keys: ["i"], shown: "i", does: "light the way to the inputs", act: (p) => p.pane("graph")?.togglePath() },
   { keys: ["o"], shown: "o", does: "open or fold the current block", act: (p) => p.pane("graph")?.toggleHere() },
+  { keys: ["x"], shown: "x", does: "zoom the timeline to the tensor", act: (p) => p.pane("timeline")?.zoomToTensor() },
+  { keys: ["X"], shown: "X", does: "all of the timeline", act: (p) => p.pane("timeline")?.zoomOut() },
+  { keys: ["y"], shown: "y", does: "timeline by address, by tensor", act: (p) => p.pane("timeline")?.nextOrder() },
+  { keys: ["P"], shown: "P", does: "to the peak of the plan", act: (p) => p.pane("timeline")?.peak.go() },
   { keys: ["Escape"], shown: "Esc", does: "close, let go of the selection", act: (p) => p.escape() },
   { keys: ["?"], shown: "?", does: "this card", act: (p) => p.help.toggle() },
 ];
@@ -92,7 +96,7 @@ export class Help {
     this.card = el("div", "vg-help-card", { role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1" }, [
       el("div", "vg-help-head", {}, [el("h2", "", { text: "Keys" }), this.close]),
       el("div", "vg-help-rows", {}, rows),
-      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph and map; drag over the timeline to zoom, double-click for all of it. In the graph, Enter opens or folds the current block." }),
+      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph, Enter opens or folds the current block." }),
     ]);
     this.element = el("div", "vg-help", {}, [this.card]);
     this.element.hidden = true;

@@ -1,10 +1,11 @@
 // The live set over the memory timeline: what is needed at each node, up to now, and the most that ever is.
 
-import { formatBytes } from "./sentence.js";
-
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {{bytes: Float64Array, bound: number, n: number}} LiveSet bytes by position; `bound` is the largest of them */
 /** @typedef {{x: (p: number) => number, y: (bytes: number) => number}} Scale */
+
+/** Pixels of a step of the line: where more positions lie in them, the most that lives at any. */
+const FINEST = 3;
 
 /** The live set of each plan. @param {Player} player @returns {Map<number, LiveSet>} */
 function liveSets({ tracks, relations }) {
@@ -31,12 +32,6 @@ export function liveSet(player, plan) {
   return liveSets(player).get(plan) ?? null;
 }
 
-/** What a plan comes to beside the least that any could. @param {number} size @param {LiveSet | null} set */
-export function boundWords(size, set) {
-  if (!set) return "";
-  return set.bound >= size ? ", the lower bound" : `, lower bound ${formatBytes(set.bound)}`;
-}
-
 /** @param {Player} player @param {CanvasRenderingContext2D} c @param {LiveSet} set @param {Scale} scale */
 export function paintBound({ palette }, c, set, { x, y }) {
   const at = Math.round(y(set.bound)) + 0.5;
@@ -58,10 +53,12 @@ export function paintLiveSet({ palette }, c, set, { x, y }, position) {
   if (last < 0) return;
   c.beginPath();
   c.moveTo(x(0), y(0));
-  for (let p = 0; p <= last; p++) {
-    const at = y(set.bytes[p]);
-    c.lineTo(x(p), at);
-    c.lineTo(x(p + 1), at);
+  const stride = Math.max(1, Math.round(FINEST / (x(1) - x(0))));
+  for (let p = 0; p <= last; p += stride) {
+    let most = 0;
+    for (let k = p; k < Math.min(p + stride, last + 1); k++) most = Math.max(most, set.bytes[k]);
+    c.lineTo(x(p), y(most));
+    c.lineTo(x(Math.min(p + stride, last + 1)), y(most));
   }
   c.lineJoin = "round";
   c.strokeStyle = palette.page;

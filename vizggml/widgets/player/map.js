@@ -1,11 +1,16 @@
 // The memory map: every chunk as a bar to scale at this step, and what the allocator does with it just now.
 
+import { searchAt, searchWords } from "./candidates.js";
 import { Surface, cutEnd, el, iconButton } from "./dom.js";
+import { CHIP_LINE, chipsAt, paintChips } from "./map_chips.js";
 import { Lanes } from "./map_lanes.js";
+import { Motion } from "./map_motion.js";
 import { chunkNumber } from "./relations.js";
 import { ReserveLine } from "./reserve.js";
 import { formatBytes, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
+import { byteTicks } from "./ticks.js";
+import { UsageLine } from "./usage.js";
 
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {import("./map_lanes.js").Lane} Lane */
@@ -13,20 +18,21 @@ import { familyOf } from "./theme.js";
 
 const LEFT = 12;
 const RIGHT = 12;
-const MARK = 18;
+const MARK = 2 * CHIP_LINE + 9;
 const AXIS = 16;
 const HEAD = 18;
-const GAP = 10;
-const CHUNK_BAR = 40;
+const GAP = 8;
+const CHUNK_BAR = 38;
 const BUFFER_BAR = 14;
 const QUIET = 22;
 const RESERVE = 24;
+const USAGE = 38;
 const THINNEST = 2;
 /** Taller than this, the lanes scroll. */
-const MOST = 212;
+const MOST = 200;
 const ENDLESS = 2 ** 50;
-const TAKEN = new Set(["BlockChosen", "TensorAssigned", "ParentReused"]);
-const GIVEN = new Set(["TensorFreed", "ExtraTailFreed", "BlockInserted", "Released"]);
+const QUIET_MS = 350;
+const TICK_WIDTH = 110;
 
 export class MapPane {
   /** @param {Player} player */
@@ -40,8 +46,11 @@ export class MapPane {
     this.note.hidden = !this.lanes.none;
     this.scroller = el("div", "vg-stack vg-scroll", {}, [this.surface.box, this.note]);
     this.reserve = new ReserveLine(player);
-    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller]);
-    const line = this.reserve.element.hidden ? 0 : RESERVE;
+    this.usage = new UsageLine(player);
+    this.usage.element.hidden = !this.lanes.rows;
+    this.motion = new Motion(player, this.surface);
+    this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
+    const line = (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? USAGE : 0);
     this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
     this.fitter.observe(this.body);
     const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
@@ -57,6 +66,9 @@ export class MapPane {
     ];
     /** @type {Block[]} */
     this.blocks = [];
+    /** Where the bars of the chunks are. @type {import("./map_chips.js").LaneView[]} */
+    this.views = [];
+    this.timer = 0;
     this.from = 0;
     this.to = 1;
     this.drawn = "";
@@ -75,7 +87,7 @@ export class MapPane {
   /** All that the picture depends on, in one string: where it is the same, nothing is drawn. @param {number} step */
   contents(step) {
     const { tracks, relations, selected } = this.player;
-    const acts = tracks.field(step, "chunk") !== undefined;
+    const acts = tracks.field(step, "chunk") !== undefined || tracks.kindOf(step).name === "SearchBegin";
     const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
     let placed = 0;
     tracks.track("place").each(step, (row) => (placed += row + 1));
@@ -109,16 +121,24 @@ export class MapPane {
     const { surface } = this;
     if (surface.width < 2 || this.lanes.none) return;
     const shown = this.contents(step);
-    if (shown === this.drawn) return;
+    if (shown !== this.drawn) this.paint(step);
     this.drawn = shown;
+    this.motion.show(step, this.views);
+  }
+
+  /** @param {number} step */
+  paint(step) {
+    const { surface } = this;
     const { palette } = this.player;
     const c = surface.begin();
     c.fillStyle = palette.page;
     c.fillRect(0, 0, surface.width, surface.height);
     this.blocks = [];
+    this.views = [];
     const bar = this.chunkBar();
     let y = 2;
     const chunks = this.lanes.chunksAt(step);
+    if (this.lanes.rows) this.say(step, this.usage.draw(step, new Set(chunks.flatMap((lane) => (lane ? [lane.allocator] : [])))));
     for (const lane of chunks) {
       if (lane) this.drawChunk(c, step, lane, y, bar);
       y += HEAD + MARK + bar + AXIS + GAP;
@@ -133,6 +153,16 @@ export class MapPane {
       this.drawBuffer(c, step, lane, y);
       y += HEAD + BUFFER_BAR + GAP;
     }
+  }
+
+  /** What the picture shows, for those who do not see it: once the steps come to rest. @param {number} step @param {string} usage */
+  say(step, usage) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      const search = searchAt(this.player.tracks, step);
+      const words = search ? `${visible(searchWords(this.player.tracks, search))}.` : "";
+      this.surface.canvas.setAttribute("aria-label", `Memory at this step. ${usage} ${words}`.trim());
+    }, QUIET_MS);
   }
 
   /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
@@ -196,11 +226,27 @@ export class MapPane {
     });
     for (const block of owned) this.drawOwned(c, block);
     this.drawExtent(c, lane, now, top, bar);
-    this.drawAction(c, step, lane, top, bar);
+    const view = this.viewOf(lane, y + HEAD, top, bar);
+    this.views.push(view);
+    paintChips(this.player, c, view, chipsAt(this.player, step, view));
     this.drawAxis(c, lane, top + bar);
     c.restore();
     const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
-    this.head(c, this.lanes.nameOf(lane, step), held, y);
+    this.head(c, this.lanes.nameOf(lane, step), ((now >= 0 || lane.chunk === 0) && this.lookedFor(lane, step)) || held, y);
+  }
+
+  /** @param {Lane} lane @param {number} y @param {number} top @param {number} bar @returns {import("./map_chips.js").LaneView} */
+  viewOf({ allocator, chunk, extent }, y, top, bar) {
+    const right = this.surface.width - RIGHT;
+    return { x: (offset) => this.x(offset, extent), left: LEFT, right, y, top, bar, extent, allocator, chunk };
+  }
+
+  /** What is searched in an allocator's chunks at a step, if anything is. @param {Lane} lane @param {number} step */
+  lookedFor(lane, step) {
+    const { tracks } = this.player;
+    const search = searchAt(tracks, step);
+    if (!search || search.allocator !== lane.allocator) return "";
+    return `looking for ${formatBytes(search.size)}${search.tensor >= 0 ? ` for ${visible(tracks.name(search.tensor))}` : ""}`;
   }
 
   /** How large a chunk is by now, -1 where it is not open. @param {Lane} lane @param {number} step */
@@ -277,73 +323,15 @@ export class MapPane {
     c.fillStyle = palette.faint;
     c.font = `10.5px ${fonts.ui}`;
     c.textBaseline = "middle";
-    const span = this.to - this.from;
-    for (let k = 0; k <= 4; k++) {
-      const offset = lane.extent * (this.from + (span * k) / 4);
-      const x = this.x(offset, lane.extent);
-      c.textAlign = k === 0 ? "left" : k === 4 ? "right" : "center";
-      c.fillText(formatBytes(Math.round(offset)), x, y + AXIS / 2 + 1);
+    const [from, to] = [lane.extent * this.from, lane.extent * this.to];
+    for (const { value, label } of byteTicks(from, to, Math.max(2, Math.floor(this.surface.width / TICK_WIDTH)))) {
+      const x = this.x(value, lane.extent);
+      const half = c.measureText(label).width / 2;
+      c.textAlign = "center";
+      c.fillText(label, Math.min(Math.max(x, LEFT + half), this.surface.width - RIGHT - half), y + AXIS / 2 + 2);
+      c.fillRect(Math.round(x), y, 1, 3);
     }
     c.textAlign = "left";
-  }
-
-  /** What the event of this step does to a block: looked at, taken, split, joined, given back.
-   * @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} top @param {number} bar */
-  drawAction(c, step, lane, top, bar) {
-    const { tracks } = this.player;
-    const kind = tracks.kindOf(step).name;
-    const field = (/** @type {string} */ name) => tracks.field(step, name);
-    const allocator = field("allocator") ?? this.player.relations.planAt(step)?.allocators[field("buffer_id") ?? 0];
-    if (field("chunk") !== lane.chunk || (allocator !== undefined && allocator !== lane.allocator)) return;
-    if (kind === "ChunkOpened") return this.mark(c, lane, 0, lane.extent, "this chunk opens", true, top, bar);
-    if (kind === "ChunkGrown") {
-      const more = field("size") - field("size_before");
-      return this.mark(c, lane, field("size_before"), more, `the chunk grows by ${formatBytes(more)}`, false, top, bar);
-    }
-    const offset = field("offset");
-    if (offset === undefined) return;
-    const size = field("size") < 0 ? lane.extent - offset : Math.min(field("size"), lane.extent - offset);
-    const mark = (/** @type {number} */ from, /** @type {number} */ bytes, /** @type {string} */ label, /** @type {boolean} */ dashed) =>
-      this.mark(c, lane, from, bytes, label, dashed, top, bar);
-    if (kind === "BlockConsidered") mark(offset, size, String(field("verdict")), true);
-    else if (kind === "BlockSplit") {
-      mark(offset - field("taken"), field("taken"), "split here", false);
-      this.cut(c, lane, offset, top, bar);
-    } else if (kind === "BlockMerged") {
-      mark(offset, size, `merged with ${field("side")}`, true);
-      mark(field("freed_offset"), field("freed_size"), "", false);
-    } else if (kind === "BlockRemoved") mark(offset, size, "used up: exact fit", false);
-    else if (TAKEN.has(kind)) mark(offset, size, kind === "BlockChosen" ? String(field("rule")) : kind === "ParentReused" ? "in place" : "assigned", false);
-    else if (GIVEN.has(kind)) mark(offset, size, kind === "BlockInserted" ? "a free block of its own" : "freed", true);
-  }
-
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} bytes @param {string} label
-   * @param {boolean} dashed @param {number} top @param {number} bar */
-  mark(c, lane, offset, bytes, label, dashed, top, bar) {
-    const { palette, fonts } = this.player;
-    const x = this.x(offset, lane.extent);
-    const w = Math.max(3, this.x(offset + bytes, lane.extent) - x);
-    c.strokeStyle = palette.accent;
-    c.fillStyle = palette.accent;
-    c.lineWidth = 2;
-    c.setLineDash(dashed ? [4, 3] : []);
-    c.strokeRect(x, top - 1, w, bar + 2);
-    c.setLineDash([]);
-    c.fillRect(x - 1, top - 5, w + 2, 3);
-    if (!label) return;
-    c.font = `600 11px ${fonts.ui}`;
-    c.textBaseline = "middle";
-    const wide = c.measureText(label).width;
-    c.fillText(label, Math.min(Math.max(LEFT, x), this.surface.width - RIGHT - wide), top - MARK / 2 - 2);
-  }
-
-  /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} offset @param {number} top @param {number} bar */
-  cut(c, lane, offset, top, bar) {
-    const x = this.x(offset, lane.extent);
-    c.beginPath();
-    c.moveTo(x, top - 6);
-    c.lineTo(x, top + bar + 6);
-    c.stroke();
   }
 
   /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
@@ -438,6 +426,8 @@ export class MapPane {
   }
 
   stop() {
+    clearTimeout(this.timer);
+    this.motion.stop();
     this.fitter.disconnect();
     this.surface.stop();
   }

@@ -1,5 +1,7 @@
 // The lanes of the memory map: which allocators and buffers there are, and which place each has, so that nothing jumps.
 
+import { chunkNumber, graphWords } from "./plans.js";
+
 /**
  * @typedef {{kind: "chunk" | "buffer", id: number, allocator: number, chunk: number, extent: number, label: string, usage: string}} Lane
  * @typedef {{allocator: number, lanes: Lane[], from: number, to: number, holds: boolean}} Group the chunks of an allocator,
@@ -60,6 +62,7 @@ function readBuffers(tracks) {
 export class Lanes {
   /** @param {import("./player.js").Player} player */
   constructor({ tracks, relations }) {
+    this.tracks = tracks;
     this.relations = relations;
     this.groups = readGroups(tracks);
     this.buffers = readBuffers(tracks);
@@ -109,6 +112,19 @@ export class Lanes {
     return plans.findLast((plan) => plan.begin <= step && (plan.allocators.includes(allocator) || (alone && !plan.allocators.length))) ?? null;
   }
 
+  /** The type of the buffer that a chunk becomes, told by its size where there are several. @param {Lane} lane
+   * @param {import("./plans.js").Plan | undefined} plan */
+  typeOf({ allocator, chunk }, plan) {
+    const track = this.tracks.track("buffer");
+    const size = track.col("size");
+    const rows = Array.from(size, (_, r) => r).filter((r) => track.str("usage", r) === "compute");
+    const names = new Set(rows.map((r) => track.str("buft", r)));
+    if (names.size === 1) return `${[...names][0]} `;
+    const planned = plan?.chunks.find((entry) => entry.chunk === chunkNumber(plan, allocator, chunk));
+    const found = new Set(rows.filter((r) => size[r] === planned?.whole).map((r) => track.str("buft", r)));
+    return found.size === 1 ? `${[...found][0]} ` : "";
+  }
+
   /** What a chunk is for, as far as the trace says. @param {Lane} lane @param {number} step */
   nameOf(lane, step) {
     const { plans } = this.relations;
@@ -116,9 +132,10 @@ export class Lanes {
     const planned = plan ?? plans.find((p) => p.allocators.includes(lane.allocator));
     const group = this.groups.find((g) => g.allocator === lane.allocator);
     const many = this.groups.filter((g) => g.holds).length > 1;
-    const whose = planned || !many ? "compute buffer" : `allocator ${lane.allocator}`;
-    const buffer = planned && planned.allocators.length > 1 ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
-    const graph = plan && plan.graph >= 0 ? `, planned for graph ${plan.graph}` : "";
+    const type = this.typeOf(lane, planned);
+    const whose = planned || !many ? `${type}compute buffer` : `allocator ${lane.allocator}`;
+    const buffer = planned && planned.allocators.length > 1 && !type ? ` ${planned.allocators.indexOf(lane.allocator)}` : "";
+    const graph = plan && plan.graph >= 0 ? `, planned for ${graphWords(this.tracks, plan.graph)}` : "";
     return `${whose}${buffer}${group && group.lanes.length > 1 ? `, chunk ${lane.chunk}` : ""}${graph}`;
   }
 }

@@ -80,16 +80,16 @@ export class Now {
     const dot = `vg-dot vg-area-${areaGroup(kind.area)}`;
     if (this.dot.className !== dot) this.dot.className = dot;
     const cause = tracks.cause[step];
-    this.setAble(this.why, cause >= 0);
+    this.setAble(this.why, cause >= 0, cause);
     this.setAble(this.back, this.player.history.length > 0);
     this.say(text);
   }
 
-  /** @param {HTMLButtonElement} button @param {boolean} able */
-  setAble(button, able) {
+  /** @param {HTMLButtonElement} button @param {boolean} able @param {number} [cause] */
+  setAble(button, able, cause = -1) {
     if (button.disabled === able) button.disabled = !able;
     if (button !== this.why) return;
-    const title = able ? "To the event that caused this one (w)" : "Nothing in this trace caused this event";
+    const title = able ? `To its cause (w): ${visible(sentence(this.player.tracks, cause))}` : "Nothing in this trace caused this event";
     if (button.title !== title) button.title = title;
   }
 

@@ -1,8 +1,12 @@
 // What follows from the tracks and is asked at every step: who reads whom, where a node stands, which plan holds.
 
+import { readPlans } from "./plans.js";
 import { upperBound } from "./tracks.js";
 
+export { MAX_CHUNKS, chunkName, chunkNumber } from "./plans.js";
+
 /** @typedef {import("./tracks.js").Tracks} Tracks */
+/** @typedef {import("./plans.js").Plan} Plan */
 
 /** Each is worked out when it is first asked for, and kept. */
 export class Relations {
@@ -158,127 +162,4 @@ export class Relations {
 /** @param {{ptr: Uint32Array, list: Int32Array}} adjacency @param {number} t */
 function neighbours({ ptr, list }, t) {
   return t < 0 ? list.subarray(0, 0) : list.subarray(ptr[t], ptr[t + 1]);
-}
-
-/** Chunk c of a plan's buffer b has the number b * 16 + c in the track of lives. */
-export const MAX_CHUNKS = 16;
-
-/** The number of an allocator's chunk in a plan. @param {Plan} plan @param {number} allocator @param {number} chunk */
-export function chunkNumber(plan, allocator, chunk) {
-  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
-}
-
-/** What a plan's chunk is called. @param {Plan} plan @param {number} number */
-export function chunkName(plan, number) {
-  const chunk = `chunk ${number % MAX_CHUNKS}`;
-  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
-}
-
-/**
- * @typedef {{chunk: number, base: number, size: number, whole: number}} PlannedChunk `size` is what the drawing covers: the
- *   chunk, or what the plan reaches where that is far less; `base` where the chunk begins in the drawing
- * @typedef {{plan: number, graph: number, allocators: number[], begin: number, rows: Int32Array, rowOf: Map<number, number>, positions: number,
- *   chunks: PlannedChunk[], size: number, whole: number, peakPosition: number, atPeak: number[]}} Plan
- */
-
-/** @param {Tracks} tracks @returns {Plan[]} */
-function readPlans(tracks) {
-  const life = tracks.track("life");
-  const planOf = life.col("plan");
-  /** @type {Map<number, number[]>} */
-  const rows = new Map();
-  for (let r = 0; r < life.length; r++) {
-    const list = rows.get(planOf[r]);
-    if (list) list.push(r);
-    else rows.set(planOf[r], [r]);
-  }
-  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
-  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
-  let before = -1;
-  const begins = sorted.map(([, list]) => {
-    const first = life.a[list[0]];
-    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
-    return (before = opened > before ? opened : first);
-  });
-  /** @type {number[]} */
-  let allocators = [];
-  const plans = sorted.map(([plan, list], k) => {
-    const end = begins[k + 1] ?? tracks.n;
-    allocators = allocatorsOf(tracks, begins[k], end, allocators);
-    return readPlan(tracks, plan, list, begins[k], end, allocators);
-  });
-  return plans;
-}
-
-/** The allocators of a plan's buffers in their order: the one that is asked first between two events, and those that are
- * reset with it; `before` where none is asked. @param {Tracks} tracks @param {number} begin @param {number} end
- * @param {number[]} before @returns {number[]} */
-function allocatorsOf(tracks, begin, end, before) {
-  const asked = tracks.kinds.map((kind) => kind.types.allocator !== undefined);
-  const at = tracks.find(begin - 1, 1, (i) => i >= end || asked[tracks.kind[i]]);
-  if (at < 0 || at >= end) return before;
-  const found = [tracks.field(at, "allocator")];
-  for (let i = at + 1; i < end && tracks.kind[at] === tracks.kind[i] && tracks.kindOf(i).name === "AllocatorReset"; i++) found.push(tracks.field(i, "allocator"));
-  return found;
-}
-
-const FAR_LESS = 0.7;
-
-/** @param {Tracks} tracks @param {number} plan @param {number[]} list its rows @param {number} begin @param {number} end
- * @param {number[]} allocators of its buffers @returns {Plan} */
-function readPlan(tracks, plan, list, begin, end, allocators) {
-  const life = tracks.track("life");
-  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
-  /** @type {Map<number, number>} */
-  const extents = new Map();
-  let positions = 1;
-  const rowOf = new Map();
-  for (const r of list) {
-    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
-    positions = Math.max(positions, last[r] + 1, first[r] + 1);
-    rowOf.set(tensor[r], r);
-  }
-  const sizes = chunkSizes(tracks, begin, end, allocators);
-  let total = 0;
-  const chunks = [...extents]
-    .sort((p, q) => p[0] - q[0])
-    .map(([number, extent]) => {
-      const whole = Math.max(sizes.get(number) ?? 0, extent);
-      const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole ? extent : whole, whole };
-      total += entry.size;
-      return entry;
-    });
-  const top = list.reduce((best, r) => (offset[r] + size[r] > offset[best] + size[best] ? r : best), list[0]);
-  const peakPosition = first[top];
-  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
-  return {
-    plan,
-    graph: tracks.field(begin, "graph") ?? -1,
-    allocators,
-    begin,
-    rows: Int32Array.from(list),
-    rowOf,
-    positions,
-    chunks,
-    size: total,
-    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
-    peakPosition,
-    atPeak,
-  };
-}
-
-/** The most that each chunk comes to between two events. @param {Tracks} tracks @param {number} begin @param {number} end
- * @param {number[]} allocators of the buffers; all, where none is known */
-function chunkSizes(tracks, begin, end, allocators) {
-  const track = tracks.track("chunk");
-  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
-  /** @type {Map<number, number>} */
-  const sizes = new Map();
-  for (let r = 0; r < track.length && track.a[r] < end; r++) {
-    const buffer = allocators.length ? allocators.indexOf(allocator[r]) : 0;
-    if (track.b[r] <= begin || buffer < 0) continue;
-    const number = buffer * MAX_CHUNKS + chunk[r];
-    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
-  }
-  return sizes;
 }

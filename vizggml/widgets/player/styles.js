@@ -2,6 +2,8 @@
 
 import compare from "./compare.css";
 import inspector from "./inspector.css";
+import memory from "./map.css";
 import shared from "./style.css";
+import timeline from "./timeline.css";
 
-export const css = [shared, compare, inspector].join("\n");
+export const css = [shared, compare, inspector, memory, timeline].join("\n");

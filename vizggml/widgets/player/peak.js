@@ -1,0 +1,94 @@
+// Who is at the peak: what a plan comes to in words, and each tensor that stands where it reaches highest.
+
+import { el, setText } from "./dom.js";
+import { liveSet } from "./live.js";
+import { planWords } from "./plans.js";
+import { formatBytes, visible } from "./sentence.js";
+import { familyOf } from "./theme.js";
+
+/** @typedef {import("./player.js").Player} Player */
+/** @typedef {import("./plans.js").Plan} Plan */
+
+/** More than this stand in one last word. */
+const MOST = 40;
+
+export class PeakLine {
+  /** @param {Player} player @param {(position: number) => void} goTo */
+  constructor(player, goTo) {
+    this.player = player;
+    this.goTo = goTo;
+    /** @type {Plan | null} */
+    this.plan = null;
+    this.words = el("div", "vg-footnote");
+    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to the node at the peak (P)" });
+    this.button.addEventListener("click", () => this.go());
+    this.list = el("div", "vg-chips", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
+    this.row = el("div", "vg-peak", {}, [this.button, this.list]);
+    this.element = el("div", "vg-peaks", {}, [this.words, this.row]);
+    /** @type {Map<number, HTMLElement>} */
+    this.chips = new Map();
+  }
+
+  /** To the peak. */
+  go() {
+    if (this.plan) this.goTo(this.plan.peakPosition);
+  }
+
+  /** @param {Plan | null} plan */
+  show(plan) {
+    this.plan = plan;
+    this.element.hidden = !plan;
+    if (!plan) return;
+    const { player } = this;
+    const text = `${planWords(player.tracks, plan, liveSet(player, plan.plan)?.bound ?? 0)}.`;
+    setText(this.words, text);
+    this.words.title = text;
+    setText(this.button, `At the peak, position ${plan.peakPosition}`);
+    this.chips.clear();
+    const shown = plan.atPeak.slice(0, MOST);
+    const size = player.tracks.track("life").col("size");
+    const more = plan.atPeak.slice(MOST);
+    const rest = more.length ? [el("span", "vg-soft", { text: `and ${more.length} more, ${formatBytes(more.reduce((sum, r) => sum + size[r], 0))}` })] : [];
+    this.list.replaceChildren(...shown.map((row) => this.chip(row)), ...rest);
+    this.list.scrollLeft = 0;
+    this.mark();
+  }
+
+  /** @param {number} row of the track of lives */
+  chip(row) {
+    const { tracks } = this.player;
+    const life = tracks.track("life");
+    const t = life.col("tensor")[row];
+    const swatch = el("span", "vg-swatch");
+    swatch.style.background = `var(--vg-families-${familyOf(tracks.tensorString("op", t))})`;
+    const name = visible(tracks.name(t));
+    const bytes = formatBytes(life.col("size")[row]);
+    const chip = el("button", "vg-chip", { type: "button", title: `Select ${name} (${bytes}) and go to the peak` }, [
+      swatch,
+      el("span", "vg-mono", { text: name }),
+      el("span", "vg-soft vg-tabular", { text: bytes }),
+    ]);
+    chip.addEventListener("click", () => {
+      this.player.select(t);
+      this.go();
+    });
+    this.chips.set(t, chip);
+    return chip;
+  }
+
+  /** Shows which of them is selected. */
+  mark() {
+    const chosen = this.player.selected;
+    for (const [t, chip] of this.chips) {
+      const pressed = String(t === chosen);
+      if (chip.getAttribute("aria-pressed") !== pressed) chip.setAttribute("aria-pressed", pressed);
+    }
+  }
+
+  /** What stands at the peak, in words. */
+  describe() {
+    if (!this.plan) return "";
+    const names = [...this.chips.values()].slice(0, 6).map((chip) => chip.textContent?.replace(/(\d)/, " $1"));
+    return `${this.words.textContent} At the peak, position ${this.plan.peakPosition}, stand ${this.plan.atPeak.length} tensors: ${names.join(", ")}.`;
+  }
+}
