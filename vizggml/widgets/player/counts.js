@@ -12,10 +12,10 @@ export const countsDetail = tableDetail({
   name: "counts",
   title: "Counts",
   track: "count",
-  columns: [{ head: "tensor" }, { head: "uses", right: true }, { head: "children", right: true }, { head: "views", right: true }],
-  widths: "minmax(0, 2.4fr) 0.7fr 0.9fr 0.7fr",
+  columns: [{ head: "tensor" }, { head: "uses", right: true }, { head: "children left", right: true }, { head: "views left", right: true }, { head: "" }],
+  widths: "minmax(0, 2fr) 40px 74px 60px minmax(0, 1.2fr)",
   rows: countRows,
-  empty: "Nothing is counted yet.",
+  empty: "Nothing is counted yet: build_forward_expand counts uses, alloc_graph counts children and views.",
 });
 
 /** The current node and what it reads first, then whatever still has readers. @param {Player} player @param {number} step @returns {Row[]} */
@@ -36,6 +36,7 @@ function countRows(player, step) {
   const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
   return order.map((t) => {
     const c = counts.get(t) ?? [0, 0, 0];
-    return { cells: [visible(tracks.name(t)), ...c.map(String)], marked: t === current, tensor: t };
+    const role = t === current ? "current node" : near.has(t) ? "read by it" : "";
+    return { cells: [visible(tracks.name(t)), ...c.map((n) => (n ? String(n) : "–")), role], marked: t === current, tensor: t };
   });
 }

@@ -1,6 +1,7 @@
 // The details: each looks at one thing closely and follows the step. Together they are tabs of one pane; asked for by
 // name, each is a pane of its own.
 
+import { arenaDetail } from "./arena.js";
 import { countsDetail } from "./counts.js";
 import { el } from "./dom.js";
 import { freeDetail } from "./free.js";
@@ -27,6 +28,7 @@ export const DETAILS = [
   scratchDetail,
   kvDetail,
   reuseDetail,
+  arenaDetail,
   splitsDetail,
   pagesDetail,
   threadsDetail,

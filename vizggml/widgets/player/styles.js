@@ -1,9 +1,11 @@
 // The style sheets of all modules, in the order in which they apply.
 
 import compare from "./compare.css";
+import details from "./details.css";
 import inspector from "./inspector.css";
+import kv from "./kv.css";
 import memory from "./map.css";
 import shared from "./style.css";
 import timeline from "./timeline.css";
 
-export const css = [shared, compare, inspector, memory, timeline].join("\n");
+export const css = [shared, compare, details, inspector, kv, memory, timeline].join("\n");

@@ -1,199 +1,255 @@
-// What the threads did in the current evaluation: all of it small, and the surroundings of the current node to read.
+// What the threads did in the current evaluation: all of it small, and a part of it to read.
 
-import { tableDetail } from "./detail_table.js";
+import { DetailPlot } from "./detail_plot.js";
+import { el } from "./dom.js";
 import { formatNs, visible } from "./sentence.js";
-import { familyOf } from "./theme.js";
+import { MOST, paintAxis, paintBars, paintNames, xOf } from "./threads_paint.js";
 import { upperBound } from "./tracks.js";
 
 /** @typedef {import("./player.js").Player} Player */
-/** @typedef {CanvasRenderingContext2D} Context */
-/** @typedef {{from: number, to: number, threads: number, end: number}} Span rows of one evaluation, and its last nanosecond */
-/** @typedef {{left: number, right: number, from: number, to: number}} Clock pixels, and nanoseconds */
+/** @typedef {import("./player.js").Pane} Pane */
+/** @typedef {import("./threads_paint.js").Span} Span */
+/** @typedef {import("./threads_paint.js").Clock} Clock */
+/** @typedef {{from: number, to: number}} Range nanoseconds */
 
 const LEFT = 66;
 const RIGHT = 12;
-const WHOLE = { top: 4, row: 5 };
-const AXIS = 15;
-const WINDOW = 24;
-const GAP = 4;
-/** As many threads are drawn as there is room for. */
-const MOST = 16;
-const THREADS_HEIGHT = 104;
+const WHOLE = { top: 5, row: 6 };
+const AXIS = 17;
+const GAP = 14;
+/** Nodes around the current one that are drawn to read. */
+const NEAR = 16;
+const LANE = 44;
+const CLICK = 4;
 
-/** The rows of the evaluation that row `at` belongs to. @param {Player} player @param {number} at @returns {Span} */
-function spanOf({ tracks, relations }, at) {
-  /** @type {Map<number, Span>} */
-  const spans = relations.keep("thread spans", () => {
+/** @type {import("./details.js").Detail} */
+export const threadsDetail = {
+  name: "threads",
+  title: "Threads",
+  has: ({ tracks }) => tracks.track("thread").length > 0,
+  make: (player, pane) => new ThreadsView(player, pane),
+};
+
+/** The evaluations' rows. @param {Player} player @returns {Map<number, Span>} */
+function spansOf({ tracks, relations }) {
+  return relations.keep("thread spans", () => {
     const track = tracks.track("thread");
     const [evaluation, thread, end, wait] = ["eval", "thread", "end_ns", "wait_ns"].map((n) => track.col(n));
+    /** @type {Map<number, Span>} */
     const made = new Map();
     for (let r = 0; r < track.length; r++) {
-      const span = made.get(evaluation[r]) ?? { from: r, to: r, threads: 1, end: 1 };
+      const span = made.get(evaluation[r]) ?? { evaluation: evaluation[r], from: r, to: r, threads: 1, end: 1 };
       made.set(evaluation[r], span);
       span.to = r + 1;
-      span.threads = Math.min(MOST, Math.max(span.threads, thread[r] + 1));
+      span.threads = Math.max(span.threads, thread[r] + 1);
       span.end = Math.max(span.end, end[r] + wait[r]);
     }
     return made;
   });
-  return /** @type {Span} */ (spans.get(tracks.track("thread").col("eval")[at]));
 }
 
-/** Bars of nodes and, hatched, of waits, on a clock.
- * @param {Player} player @param {Context} c @param {Clock} clock @param {number} from @param {number} to rows
- * @param {number} top @param {number} high of one thread @param {number} done rows before this one have begun */
-function paintBars({ tracks, palette }, c, clock, from, to, top, high, done) {
-  const track = tracks.track("thread");
-  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
-  const x = (/** @type {number} */ ns) => clock.left + (ns - clock.from) * f;
-  const bar = Math.max(1.5, high - (high > 8 ? 3 : 1));
-  for (let r = from; r < to; r++) {
-    if (thread[r] >= MOST) continue;
-    const y = top + thread[r] * high;
-    const [x0, x1, x2] = [x(begin[r]), x(end[r]), x(end[r] + wait[r])];
-    if (x2 < clock.left || x0 > clock.right) continue;
-    c.globalAlpha = r < done ? 1 : 0.35;
-    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
-    c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar);
-    if (x2 - x1 > 1.5 && high > 8) hatch(c, x1, y, x2 - x1, bar, palette.faint);
+/** How much of the time the threads worked, and the longest wait: its row, -1 where nobody waited.
+ * @param {Player} player @param {Span} span @returns {{busy: number, waited: number, longest: number}} */
+export function shareOf({ tracks, relations }, span) {
+  return relations.keep(`thread share ${span.evaluation}`, () => {
+    const track = tracks.track("thread");
+    const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+    let [worked, waited, longest] = [0, 0, -1];
+    for (let r = span.from; r < span.to; r++) {
+      worked += end[r] - begin[r];
+      waited += wait[r];
+      if (wait[r] > 0 && (longest < 0 || wait[r] > wait[longest])) longest = r;
+    }
+    const all = span.threads * span.end;
+    return { busy: worked / all, waited: waited / all, longest };
+  });
+}
+
+class ThreadsView extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, {
+      title: "Threads",
+      keys: "bar by bar",
+      empty: "Nothing is computing at this step. Go to a NodeBegin event; ctx.decode(tokens) or ggml.graph_compute makes them.",
+    });
+    /** @type {Span | null} */
+    this.span = null;
+    /** Row of the step. */
+    this.at = -1;
+    /** @type {Range | null} */
+    this.zoomed = null;
+    this.zoomedIn = -1;
+    /** @type {{from: number, to: number, whole: boolean} | null} */
+    this.brush = null;
+    this.button = el("button", "vg-button vg-text-button", { type: "button", text: "Follow the step", disabled: "" });
+    this.button.addEventListener("click", () => this.zoomTo(null));
+    this.tools = [this.button, el("span", "vg-hint", { text: "drag to zoom" })];
+    this.listenBrush();
   }
-  c.globalAlpha = 1;
-}
 
-/** @param {Context} c @param {number} x @param {number} y @param {number} w @param {number} h @param {string} colour */
-function hatch(c, x, y, w, h, colour) {
-  c.save();
-  c.beginPath();
-  c.rect(x, y, w, h);
-  c.clip();
-  c.strokeStyle = colour;
-  c.lineWidth = 1;
-  c.beginPath();
-  const first = Math.floor(x / 5) * 5;
-  for (let k = first - h; k < x + w; k += 5) {
-    c.moveTo(k, y + h);
-    c.lineTo(k + h, y);
+  listenBrush() {
+    const { box } = this.surface;
+    box.addEventListener("pointerdown", (event) => {
+      if (!this.span || event.button) return;
+      box.setPointerCapture(event.pointerId);
+      this.brush = { from: event.offsetX, to: event.offsetX, whole: event.offsetY < this.places().top - GAP / 2 };
+    });
+    box.addEventListener("pointermove", (event) => {
+      if (!this.brush) return;
+      this.brush.to = event.offsetX;
+      this.player.redraw(this.pane);
+    });
+    box.addEventListener("pointerup", () => this.endBrush());
+    box.addEventListener("dblclick", () => this.zoomTo(null));
   }
-  c.stroke();
-  c.restore();
-}
 
-/** The rows around the current node, from whole nodes: as many on each side. @param {Player} player @param {Span} span @param {number} at */
-function windowOf({ tracks }, span, at) {
-  const track = tracks.track("thread");
-  const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const around = WINDOW * span.threads;
-  const page = Math.floor((at - span.from) / around);
-  const from = span.from + page * around;
-  const to = Math.min(span.to, from + around);
-  let [first, last] = [Infinity, 0];
-  for (let r = from; r < to; r++) {
-    first = Math.min(first, begin[r]);
-    last = Math.max(last, end[r] + wait[r]);
+  endBrush() {
+    const { brush } = this;
+    this.brush = null;
+    if (!brush || Math.abs(brush.to - brush.from) < CLICK) return;
+    const clock = brush.whole ? this.wholeClock() : this.clock();
+    const ns = (/** @type {number} */ x) => clock.from + ((x - clock.left) / (clock.right - clock.left)) * (clock.to - clock.from);
+    const [from, to] = [ns(brush.from), ns(brush.to)].sort((p, q) => p - q);
+    this.zoomTo({ from: Math.max(0, from), to: Math.min(this.span?.end ?? to, Math.max(from + 100, to)) });
   }
-  return { from, to, first, last };
-}
 
-/** Round steps of a clock. @param {number} span nanoseconds @param {number} wanted */
-function tickOf(span, wanted) {
-  const rough = Math.max(1, span / wanted);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) ?? 10 * power;
-}
-
-/** Milliseconds along the foot. @param {Player} player @param {Context} c @param {Clock} clock @param {number} top @param {number} bottom */
-function paintAxis({ palette, fonts }, c, clock, top, bottom) {
-  const span = Math.max(1, clock.to - clock.from);
-  const tick = tickOf(span, Math.max(2, (clock.right - clock.left) / 90));
-  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(tick / 1e6))));
-  c.font = `10.5px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  c.textAlign = "center";
-  c.lineWidth = 1;
-  for (let ns = Math.ceil(clock.from / tick) * tick; ns <= clock.to; ns += tick) {
-    const x = clock.left + ((ns - clock.from) / span) * (clock.right - clock.left);
-    c.strokeStyle = palette.line;
-    c.beginPath();
-    c.moveTo(Math.round(x) + 0.5, top);
-    c.lineTo(Math.round(x) + 0.5, bottom);
-    c.stroke();
-    if (x > clock.right - 14) continue;
-    c.fillStyle = palette.faint;
-    c.fillText((ns / 1e6).toFixed(digits), x, bottom + 8);
+  /** @param {Range | null} range */
+  zoomTo(range) {
+    this.zoomed = range;
+    this.zoomedIn = this.span?.evaluation ?? -1;
+    this.button.disabled = range === null;
+    this.player.redraw(this.pane);
   }
-  c.fillStyle = palette.soft;
-  c.textAlign = "left";
-  c.fillText("ms", 12, bottom + 8);
-}
 
-/** What each thread did in the evaluation, and around the current node.
- * @param {Player} player @param {Context} c @param {number} w @param {number} h @param {number} step */
-function paintThreads(player, c, w, h, step) {
-  const { tracks, relations, palette, fonts } = player;
-  const track = tracks.track("thread");
-  const [tensor, thread, begin, end] = ["tensor", "thread", "begin_ns", "end_ns"].map((n) => track.col(n));
-  const at = upperBound(track.a, step) - 1;
-  if (at < 0) return;
-  const span = spanOf(player, at);
-  const small = Math.max(1.5, Math.min(WHOLE.row, 20 / span.threads));
-  const whole = { left: LEFT, right: w - RIGHT, from: 0, to: span.end };
-  const near = windowOf(player, span, at);
-  const clock = { left: LEFT, right: w - RIGHT, from: near.first, to: near.last };
-  const overview = WHOLE.top + small * span.threads;
-  const top = overview + GAP + 10;
-  const high = Math.min(26, (h - AXIS - top) / span.threads);
-  const bottom = top + high * span.threads;
-  paintBars(player, c, whole, span.from, span.to, WHOLE.top, small, at + 1);
-  const x = (/** @type {number} */ ns) => LEFT + (ns / span.end) * (w - LEFT - RIGHT);
-  c.strokeStyle = palette.ink;
-  c.lineWidth = 1;
-  c.strokeRect(Math.round(x(near.first)) - 0.5, WHOLE.top - 2.5, Math.max(3, Math.round(x(near.last) - x(near.first))), overview - WHOLE.top + 4);
-  paintAxis(player, c, clock, top, bottom);
-  paintBars(player, c, clock, near.from, near.to, top, high, at + 1);
-  const current = relations.tensorAt(step);
-  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
-  c.strokeStyle = palette.accent;
-  c.lineWidth = 2;
-  for (let r = near.from; r < near.to; r++) {
-    if (tensor[r] !== current || thread[r] >= MOST) continue;
-    c.strokeRect(LEFT + (begin[r] - clock.from) * f, top + thread[r] * high, Math.max(3, (end[r] - begin[r]) * f), high - 3);
+  /** @param {number} step */
+  prepare(step) {
+    const { player } = this;
+    const { tracks } = player;
+    const track = tracks.track("thread");
+    this.at = upperBound(track.a, step) - 1;
+    this.span = this.at < 0 ? null : (spansOf(player).get(track.col("eval")[this.at]) ?? null);
+    if (!this.span) return null;
+    if (this.zoomed && this.zoomedIn !== this.span.evaluation) this.zoomTo(null);
+    const { busy, waited, longest } = shareOf(player, this.span);
+    const threads = `${this.span.threads} thread${this.span.threads === 1 ? "" : "s"}`;
+    const wait = longest < 0 ? "nobody waits" : `longest wait ${formatNs(track.col("wait_ns")[longest])}: thread ${track.col("thread")[longest]} after ${visible(tracks.name(track.col("tensor")[longest]))}`;
+    return { strong: `${threads} busy ${Math.round(100 * busy)} % of ${formatNs(this.span.end)}`, rest: `${Math.round(100 * waited)} % waiting at barriers; ${wait}` };
   }
-  c.fillStyle = palette.soft;
-  c.font = `10.5px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  c.fillText(formatNs(span.end), 12, WHOLE.top + (small * span.threads) / 2);
-  for (let k = 0; k < span.threads && high >= 9; k++) c.fillText(`thread ${k}`, 12, top + k * high + (high - 3) / 2);
+
+  places() {
+    const { threads } = /** @type {Span} */ (this.span);
+    const drawn = Math.min(MOST, threads);
+    const small = Math.max(1.5, Math.min(WHOLE.row, 24 / drawn));
+    const top = WHOLE.top + small * drawn + GAP;
+    const high = Math.min(LANE, (this.surface.height - AXIS - top) / drawn);
+    return { drawn, small, top, high, bottom: top + high * drawn };
+  }
+
+  /** @returns {Clock} */
+  wholeClock() {
+    return { left: LEFT, right: this.surface.width - RIGHT, from: 0, to: this.span?.end ?? 1 };
+  }
+
+  /** The part that is drawn to read: what was chosen, else the nodes around the step, a page of them at a time. @returns {Clock} */
+  clock() {
+    const whole = this.wholeClock();
+    const { span, at, player } = this;
+    if (this.zoomed) return { ...whole, ...this.zoomed };
+    if (!span) return whole;
+    const track = player.tracks.track("thread");
+    const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+    const around = NEAR * span.threads;
+    const from = span.from + Math.floor((at - span.from) / around) * around;
+    let [first, last] = [Infinity, 0];
+    for (let r = from; r < Math.min(span.to, from + around); r++) [first, last] = [Math.min(first, begin[r]), Math.max(last, end[r] + wait[r])];
+    return { ...whole, from: first, to: last };
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {number} _w @param {number} h @param {number} step */
+  paint(c, _w, h, step) {
+    const { span, at, player } = this;
+    if (!span) return;
+    const { palette } = player;
+    const { drawn, small, top, high, bottom } = this.places();
+    const [whole, clock] = [this.wholeClock(), this.clock()];
+    const lanes = { from: span.from, to: span.to, done: at + 1 };
+    paintBars(player, c, whole, { ...lanes, top: WHOLE.top, high: small });
+    const [x0, x1] = [xOf(whole, clock.from), xOf(whole, clock.to)];
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 1;
+    c.strokeRect(Math.round(x0) - 0.5, WHOLE.top - 3.5, Math.max(3, Math.round(x1 - x0)), small * drawn + 6);
+    paintAxis(player, c, clock, top, bottom);
+    paintBars(player, c, clock, { ...lanes, top, high });
+    this.paintCurrent(c, clock, top, high, step);
+    paintNames(player, c, { ...span, threads: drawn }, WHOLE.top + (small * drawn) / 2, top, high);
+    if (!this.brush) return;
+    c.globalAlpha = 0.16;
+    c.fillStyle = palette.accent;
+    const y = this.brush.whole ? 0 : top - 4;
+    c.fillRect(Math.min(this.brush.from, this.brush.to), y, Math.abs(this.brush.to - this.brush.from), this.brush.whole ? top - 6 : h);
+    c.globalAlpha = 1;
+  }
+
+  /** Rings around the current node, the selected one and the one the keys are at. @param {CanvasRenderingContext2D} c @param {Clock} clock
+   * @param {number} top @param {number} high @param {number} step */
+  paintCurrent(c, clock, top, high, step) {
+    const { span, player } = this;
+    const track = player.tracks.track("thread");
+    const [tensor, thread, begin, end] = ["tensor", "thread", "begin_ns", "end_ns"].map((n) => track.col(n));
+    const about = player.relations.tensorAt(step);
+    c.lineWidth = 2;
+    for (let r = span?.from ?? 0; r < (span?.to ?? 0); r++) {
+      const mine = tensor[r] === about || tensor[r] === player.selected;
+      if ((!mine && r !== this.cursor) || thread[r] >= MOST || end[r] < clock.from || begin[r] > clock.to) continue;
+      const [x0, x1] = [Math.max(clock.left, xOf(clock, begin[r])), Math.min(clock.right, xOf(clock, end[r]))];
+      c.strokeStyle = mine ? player.palette.accent : player.palette.ink;
+      c.strokeRect(x0, top + thread[r] * high, Math.max(3, x1 - x0), high - 4);
+    }
+  }
+
+  /** @param {number} x @param {number} y */
+  findAt(x, y) {
+    const { span } = this;
+    if (!span || this.brush || x < LEFT) return -1;
+    const { top, high, bottom, small } = this.places();
+    const below = y >= top - GAP / 2;
+    if (y > bottom) return -1;
+    const clock = below ? this.clock() : this.wholeClock();
+    const lane = Math.floor(below ? (y - top) / high : (y - WHOLE.top) / small);
+    const ns = clock.from + ((x - clock.left) / (clock.right - clock.left)) * (clock.to - clock.from);
+    const track = this.player.tracks.track("thread");
+    const [thread, begin, end, wait] = ["thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+    for (let r = span.from; r < span.to; r++) if (thread[r] === lane && ns >= begin[r] && ns < end[r] + wait[r]) return r;
+    return -1;
+  }
+
+  /** @param {number} r */
+  cardOf(r) {
+    const { tracks } = this.player;
+    const track = tracks.track("thread");
+    const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n)[r]);
+    /** @type {[string, string][]} */
+    const pairs = [["op", tracks.tensorString("desc", tensor)], ["thread", String(thread)], ["began", formatNs(begin)], ["worked", formatNs(end - begin)], ["waited", wait ? formatNs(wait) : "no"]];
+    return { head: visible(tracks.name(tensor)), pairs };
+  }
+
+  /** @param {number} r */
+  placeOf(r) {
+    if (!this.span) return null;
+    const track = this.player.tracks.track("thread");
+    const { top, high } = this.places();
+    return { x: Math.max(LEFT, Math.min(this.surface.width - RIGHT, xOf(this.clock(), track.col("begin_ns")[r]))), y: top + track.col("thread")[r] * high };
+  }
+
+  /** @param {number} k @param {number} by */
+  nextOf(k, by) {
+    if (!this.span) return -1;
+    return k < 0 ? this.at : Math.max(this.span.from, Math.min(this.span.to - 1, k + by));
+  }
+
+  /** @param {number} r */
+  choose(r) {
+    this.player.select(this.player.tracks.track("thread").col("tensor")[r]);
+  }
 }
-
-const NEAR = 60;
-
-/** What the threads did last, newest first. @param {Player} player @param {number} step @returns {import("./detail_table.js").Row[]} */
-function threadRows(player, step) {
-  const { tracks } = player;
-  const track = tracks.track("thread");
-  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const evaluation = track.col("eval");
-  const to = upperBound(track.a, step);
-  /** @type {number[]} */
-  const rows = [];
-  for (let r = to - 1; r >= Math.max(0, to - NEAR) && evaluation[r] === evaluation[to - 1]; r--) rows.push(r);
-  const current = player.relations.tensorAt(step);
-  return rows.map((r) => ({
-    cells: [visible(tracks.name(tensor[r])), String(thread[r]), formatNs(end[r] - begin[r]), formatNs(wait[r])],
-    marked: tensor[r] === current,
-    tensor: tensor[r],
-  }));
-}
-
-export const threadsDetail = tableDetail({
-  name: "threads",
-  title: "Threads",
-  track: "thread",
-  columns: [{ head: "tensor" }, { head: "thread", right: true }, { head: "worked", right: true }, { head: "waited", right: true }],
-  widths: "minmax(0, 2fr) 0.6fr 0.9fr 0.9fr",
-  rows: threadRows,
-  plot: paintThreads,
-  plotHeight: THREADS_HEIGHT,
-  empty: "Nothing is computing at this step.",
-});
