@@ -149,7 +149,7 @@ def test_the_threads_of_an_evaluation_stand_on_a_clock(tmp_path: Path, open_page
     model.close()
     page = opened(trace, tmp_path, open_page)
     page.get_by_role("tab", name="Threads").click()
-    expect(page.locator(".vg-pane-tables .vg-empty")).to_have_text("Nothing is computing at this step.")
+    expect(page.locator(".vg-pane-tables .vg-empty")).to_contain_text("Nothing is computing at this step.")
     words = drawn_at(page, steps_of(trace, NodeEnd)[20])
     assert {"thread 0", "thread 1", "ms"} <= set(words)
     assert "thread 2" not in words

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:f5cf6381bc5c1f114dc62a360a51155036e52084fbc1f9fb16976e5a6320a18d
+// vizggml player, bundled; sources sha256:30a094c56aa2ee765b4a1ca36f2d49330dc092255c3521aaaec8389e6c3e65ea
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -170,6 +170,149 @@ function cutEnd(text, room) {
   return room < 5 ? "" : `${text.slice(0, room - 1)}…`;
 }
 
+// detail_plot.js
+var TALL = 46;
+var DetailPlot = class {
+  /** @param {Player} player @param {Pane} pane the pane to be drawn again when the size changes @param {Naming} naming */
+  constructor(player, pane, naming) {
+    this.player = player;
+    this.pane = pane;
+    this.naming = naming;
+    this.step = player.step;
+    this.cursor = -1;
+    this.strong = el("strong");
+    this.rest = el("span");
+    this.line = el("p", "vg-saying", {}, [this.strong, this.rest]);
+    this.surface = new Surface(naming.title, () => player.redraw(pane));
+    this.surface.canvas.tabIndex = 0;
+    this.surface.box.style.minHeight = `${TALL}px`;
+    this.empty = el("div", "vg-empty", { text: naming.empty });
+    this.spoken = el("div", "vg-unseen", { "aria-live": "polite" });
+    this.main = el("div", "vg-stack", {}, [this.line, this.surface.box, this.empty, this.spoken]);
+    this.element = el("div", "vg-stack vg-detail", {}, [this.main]);
+    this.listen();
+  }
+  listen() {
+    const { box, canvas } = this.surface;
+    box.addEventListener("pointermove", (event) => this.showCard(this.findAt(event.offsetX, event.offsetY), event.offsetX, event.offsetY));
+    box.addEventListener("pointerleave", () => this.player.tip.hide());
+    canvas.addEventListener("blur", () => {
+      if (this.cursor >= 0) this.setCursor(-1);
+    });
+    box.addEventListener("click", (event) => {
+      const k = this.findAt(event.offsetX, event.offsetY);
+      if (k >= 0) this.choose(k);
+    });
+    canvas.addEventListener("keydown", (event) => this.onKey(event));
+  }
+  /** Up and down walk over what is drawn, enter chooses it. @param {KeyboardEvent} event */
+  onKey(event) {
+    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (event.key === "Enter" && this.cursor >= 0) this.choose(this.cursor);
+    else if (event.key === "Escape" && this.cursor >= 0) this.setCursor(-1);
+    else if (by) this.setCursor(this.nextOf(this.cursor, by));
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  /** @param {number} k */
+  setCursor(k) {
+    this.cursor = k;
+    const at = k < 0 ? null : this.placeOf(k);
+    if (at) this.showCard(k, at.x, at.y);
+    else this.player.tip.hide();
+    const card2 = k < 0 ? null : this.cardOf(k);
+    setText(this.spoken, card2 ? [card2.head, ...card2.pairs.map((pair) => pair.join(" "))].join(", ") : "");
+    this.player.redraw(this.pane);
+  }
+  /** @param {number} k @param {number} x @param {number} y */
+  showCard(k, x, y) {
+    const card2 = k < 0 ? null : this.cardOf(k);
+    if (card2) this.player.tip.show(this.surface.box, x, y, card2.head, card2.pairs);
+    else this.player.tip.hide();
+  }
+  /** @param {number} step */
+  draw(step) {
+    this.step = step;
+    const words = this.prepare(step);
+    setHidden(this.empty, words !== null);
+    setHidden(this.line, words === null);
+    setHidden(this.surface.box, words === null);
+    if (!words) return;
+    setText(this.strong, words.strong);
+    setText(this.rest, words.rest);
+    this.strong.classList.toggle("vg-wrong", words.bad === true);
+    const said = [this.naming.title, words.strong, words.rest].filter(Boolean).join(": ") + (this.naming.keys ? `. Up and down: ${this.naming.keys}.` : "");
+    if (this.surface.canvas.getAttribute("aria-label") !== said) this.surface.canvas.setAttribute("aria-label", said);
+    const { width, height } = this.surface;
+    if (width < 60 || height < 20) return;
+    const c = this.surface.begin();
+    c.fillStyle = this.player.palette.page;
+    c.fillRect(0, 0, width, height);
+    c.textBaseline = "middle";
+    c.textAlign = "left";
+    this.paint(c, width, height, step);
+  }
+  /** Reads the step; what to say of it, null where there is nothing. @param {number} step @returns {Words | null} */
+  prepare(step) {
+    return step < 0 ? null : { strong: "", rest: "" };
+  }
+  /** @param {Context} _c @param {number} _w @param {number} _h @param {number} _step */
+  paint(_c, _w, _h, _step) {
+  }
+  /** What stands at a place, -1 for nothing. @param {number} _x @param {number} _y */
+  findAt(_x, _y) {
+    return -1;
+  }
+  /** What the card says of it. @param {number} _k @returns {Card | null} */
+  cardOf(_k) {
+    return null;
+  }
+  /** Where its card goes. @param {number} _k @returns {{x: number, y: number} | null} */
+  placeOf(_k) {
+    return null;
+  }
+  /** The one after or before `k`, from -1 the first or the current one. @param {number} k @param {number} _by */
+  nextOf(k, _by) {
+    return k;
+  }
+  /** @param {number} _k */
+  choose(_k) {
+  }
+  stop() {
+    this.surface.stop();
+  }
+};
+function setHidden(element, hidden) {
+  if (element.hidden !== hidden) element.hidden = hidden;
+}
+function counted(n, thing) {
+  return `${n} ${thing}${n === 1 ? "" : "s"}`;
+}
+function eventsOf({ tracks, relations }, kind) {
+  return relations.keep(`events ${kind}`, () => {
+    const index = tracks.kindNamed[kind]?.index ?? -1;
+    const found = [];
+    for (let i = 0; i < tracks.n; i++) if (tracks.kind[i] === index) found.push(i);
+    return Int32Array.from(found);
+  });
+}
+function hatch(c, x, y, w, h, colour) {
+  c.save();
+  c.beginPath();
+  c.rect(x, y, w, h);
+  c.clip();
+  c.strokeStyle = colour;
+  c.lineWidth = 1;
+  c.beginPath();
+  for (let k = Math.floor((x - h) / 5) * 5; k < x + w; k += 5) {
+    c.moveTo(k, y + h);
+    c.lineTo(k + h, y);
+  }
+  c.stroke();
+  c.restore();
+}
+
 // list.js
 var TALLEST = 12e6;
 var REST_MS = 150;
@@ -309,75 +452,6 @@ var VirtualList = class {
   }
 };
 
-// detail_table.js
-var ROW = 23;
-function tableDetail(table) {
-  return {
-    name: table.name,
-    title: table.title,
-    has: (player) => table.track === "" || player.tracks.track(table.track).length > 0,
-    make: (player, pane) => new TableView(player, pane, table)
-  };
-}
-var TableView = class {
-  /** @param {Player} player @param {Pane} pane the pane to be drawn again when the size changes @param {Table} table */
-  constructor(player, pane, table) {
-    this.player = player;
-    this.table = table;
-    this.rows = [];
-    this.head = el("div", "vg-grid-head", {}, table.columns.map((c) => el("span", c.right ? "vg-right" : "", { text: c.head })));
-    this.head.hidden = table.columns.every((c) => c.head === "");
-    this.empty = el("div", "vg-empty");
-    this.surface = new Surface(`${table.title}, drawn`, () => player.redraw(pane));
-    this.surface.box.hidden = !table.plot;
-    this.surface.box.style.flex = `0 0 ${table.plotHeight ?? 0}px`;
-    this.list = new VirtualList({
-      label: table.title,
-      rowHeight: ROW,
-      makeRow: () => el("div", "vg-grid-row", {}, table.columns.map((c) => el("span", c.right ? "vg-right" : ""))),
-      fillRow: (row, index) => this.fillRow(row, index),
-      choose: (index) => {
-        const t = this.rows[index]?.tensor ?? -1;
-        if (t >= 0) player.select(t);
-      }
-    });
-    this.element = el("div", "vg-stack vg-table", {}, [this.surface.box, this.head, this.list.element, this.empty]);
-    this.element.style.setProperty("--vg-columns", table.widths);
-  }
-  /** @param {HTMLElement} element @param {number} index */
-  fillRow(element, index) {
-    const row = this.rows[index];
-    if (!row) return;
-    for (let k = 0; k < element.children.length; k++) {
-      setText(element.children[k], row.cells[k]);
-      if (row.titled) element.children[k].title = row.cells[k];
-    }
-    element.classList.toggle("vg-marked", row.marked === true);
-    element.classList.toggle("vg-bad", row.bad === true);
-  }
-  /** @param {number} step */
-  draw(step) {
-    const { table, list, surface } = this;
-    this.rows = table.rows(this.player, step);
-    const none = this.rows.length === 0;
-    if (this.empty.hidden === none) this.empty.hidden = !none;
-    setText(this.empty, none ? table.empty : "");
-    list.setLength(this.rows.length);
-    const at = this.rows.findIndex((row) => row.marked);
-    if (at >= 0) list.show(at);
-    if (table.plot && surface.width > 10) {
-      const c = surface.begin();
-      c.fillStyle = this.player.palette.page;
-      c.fillRect(0, 0, surface.width, surface.height);
-      table.plot(this.player, c, surface.width, surface.height, step);
-    }
-  }
-  stop() {
-    this.surface.stop();
-    this.list.stop();
-  }
-};
-
 // sentence.js
 var FLAGS = [
   [1, "INPUT"],
@@ -496,282 +570,6 @@ function formatSizes(value) {
 }
 function formatKey(value) {
   return typeof value === "boolean" ? value ? "true" : "false" : String(value);
-}
-
-// counts.js
-var MOST_COUNTS = 400;
-var countsDetail = tableDetail({
-  name: "counts",
-  title: "Counts",
-  track: "count",
-  columns: [{ head: "tensor" }, { head: "uses", right: true }, { head: "children", right: true }, { head: "views", right: true }],
-  widths: "minmax(0, 2.4fr) 0.7fr 0.9fr 0.7fr",
-  rows: countRows,
-  empty: "Nothing is counted yet."
-});
-function countRows(player, step) {
-  const { tracks, relations } = player;
-  const track = tracks.track("count");
-  const [tensor, which, value] = ["tensor", "which", "value"].map((n) => track.col(n));
-  const counts = /* @__PURE__ */ new Map();
-  track.each(step, (r) => {
-    let entry = counts.get(tensor[r]);
-    if (!entry) counts.set(tensor[r], entry = [0, 0, 0]);
-    entry[which[r]] = value[r];
-  });
-  const current = relations.tensorAt(step);
-  const near = /* @__PURE__ */ new Set([current, ...relations.sources(current)]);
-  const rest = [...counts].filter(([t, c]) => !near.has(t) && (c[1] > 0 || c[2] > 0)).map(([t]) => t);
-  const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
-  return order.map((t) => {
-    const c = counts.get(t) ?? [0, 0, 0];
-    return { cells: [visible(tracks.name(t)), ...c.map(String)], marked: t === current, tensor: t };
-  });
-}
-
-// free.js
-var freeDetail = tableDetail({
-  name: "free",
-  title: "Free list",
-  track: "block",
-  columns: [{ head: "chunk", right: true }, { head: "block", right: true }, { head: "offset", right: true }, { head: "size", right: true }],
-  widths: "0.7fr 0.7fr 1.2fr 1.2fr",
-  rows: freeRows,
-  empty: "No free block at this step."
-});
-function freeRows(player, step) {
-  const { tracks } = player;
-  const track = tracks.track("block");
-  const [chunk, offset, size, owner] = ["chunk", "offset", "size", "owner"].map((n) => track.col(n));
-  const rows = track.openAt(step).filter((r) => owner[r] < 0);
-  rows.sort((p, q) => chunk[p] - chunk[q] || offset[p] - offset[q]);
-  const [atChunk, atOffset] = [tracks.field(step, "chunk"), tracks.field(step, "offset")];
-  let block = 0;
-  return rows.map((r, k) => {
-    block = k > 0 && chunk[rows[k - 1]] === chunk[r] ? block + 1 : 0;
-    const open = size[r] < 0 || size[r] > 2 ** 50;
-    const marked = chunk[r] === atChunk && offset[r] === atOffset;
-    return { cells: [String(chunk[r]), String(block), String(offset[r]), open ? "to the end" : formatBytes(size[r])], marked };
-  });
-}
-
-// copy.js
-var SHOWN_MS = 1200;
-async function copyText(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return copyByField(text);
-  }
-}
-function copyByField(text) {
-  const focused = (
-    /** @type {HTMLElement | null} */
-    document.activeElement
-  );
-  const field = document.createElement("textarea");
-  field.value = text;
-  field.style.cssText = "position:fixed;top:0;left:0;opacity:0";
-  document.body.append(field);
-  field.select();
-  const done = document.execCommand("copy");
-  field.remove();
-  focused?.focus({ preventScroll: true });
-  return done;
-}
-function copyButton(what, read) {
-  const label2 = `Copy ${what}`;
-  let timer = 0;
-  const button = iconButton("copy", label2, async () => {
-    const done = await copyText(read());
-    setIcon(button, done ? "check" : "copy", done ? "Copied" : "The browser did not let it be copied");
-    clearTimeout(timer);
-    timer = setTimeout(() => setIcon(button, "copy", label2), SHOWN_MS);
-  });
-  button.classList.add("vg-copy");
-  return button;
-}
-
-// links.js
-var TARGETS = (
-  /** @type {const} */
-  ["tensor", "event", "more"]
-);
-var Links = class {
-  constructor() {
-    this.element = el("span", "vg-links");
-    this.copied = "";
-    this.key = "";
-  }
-  /** @param {Item[]} items @param {string} [copied] what a copy button beside it gives */
-  show(items, copied = "") {
-    this.copied = copied;
-    const key = JSON.stringify(items);
-    if (key === this.key) return;
-    this.key = key;
-    const { element } = this;
-    items.forEach((item, k) => {
-      const tag = typeof item === "string" ? "span" : "button";
-      let node = element.children[k];
-      if (node?.localName !== tag) {
-        const made = tag === "span" ? el("span") : el("button", "vg-link", { type: "button" });
-        if (node) node.replaceWith(made);
-        else element.append(made);
-        node = made;
-      }
-      fill(
-        /** @type {HTMLElement} */
-        node,
-        item,
-        k + 1 < items.length ? " " : ""
-      );
-    });
-    while (element.children.length > items.length) element.lastElementChild?.remove();
-  }
-};
-function fill(node, item, space) {
-  if (typeof item === "string") {
-    node.title = item;
-    return setText(node, item + space);
-  }
-  setText(node, item.text + (item.after ?? "") + space);
-  for (const name of TARGETS) {
-    const value = item[name];
-    if (value === void 0) delete node.dataset[name];
-    else node.dataset[name] = String(value);
-  }
-  node.title = item.event !== void 0 ? "Go to this event" : item.tensor !== void 0 ? `Select ${item.text}` : "";
-}
-
-// plans.js
-var MAX_CHUNKS = 16;
-var FAR_LESS = 0.7;
-var PADDING = 256;
-function chunkNumber(plan, allocator, chunk) {
-  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
-}
-function chunkName(plan, number) {
-  const chunk = `chunk ${number % MAX_CHUNKS}`;
-  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
-}
-function graphWords(tracks, graph) {
-  const { columns } = tracks;
-  const ptr = columns.column("graph.leaf_ptr");
-  for (const t of columns.column("graph.leaf").subarray(ptr[graph] ?? 0, ptr[graph + 1] ?? 0)) {
-    if (tracks.name(t) !== "inp_tokens") continue;
-    const n = tracks.ne(t)[0];
-    return `graph ${graph} (${n} token${n === 1 ? "" : "s"})`;
-  }
-  return `graph ${graph}`;
-}
-function planWords(tracks, plan, bound) {
-  const { size, graph } = plan.buffers;
-  const least = bound ? `; lower bound ${formatBytes(bound)}` : "";
-  if (!size) return `Needs ${formatBytes(plan.used)}; no buffer is allocated for it${least}`;
-  const own = graph >= 0 && graph !== plan.graph ? `, reserved for ${graphWords(tracks, graph)}` : "";
-  const takes = plan.used >= size ? "this plan uses all of it" : `this plan uses up to ${formatBytes(plan.used)}`;
-  return `Buffer ${formatBytes(size)}${own}; ${takes}${least}`;
-}
-function readPlans(tracks) {
-  const life = tracks.track("life");
-  const planOf2 = life.col("plan");
-  const rows = /* @__PURE__ */ new Map();
-  for (let r = 0; r < life.length; r++) {
-    const list = rows.get(planOf2[r]);
-    if (list) list.push(r);
-    else rows.set(planOf2[r], [r]);
-  }
-  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
-  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
-  let before = -1;
-  const begins = sorted.map(([, list]) => {
-    const first = life.a[list[0]];
-    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
-    return before = opened > before ? opened : first;
-  });
-  return sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
-}
-function readPlan(tracks, plan, list, begin, end) {
-  const life = tracks.track("life");
-  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
-  const extents = /* @__PURE__ */ new Map();
-  let positions = 1;
-  const rowOf = /* @__PURE__ */ new Map();
-  for (const r of list) {
-    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
-    positions = Math.max(positions, last[r] + 1, first[r] + 1);
-    rowOf.set(tensor[r], r);
-  }
-  const allocators = allocatorsOf(tracks, list);
-  const sizes = chunkSizes(tracks, begin, end, allocators);
-  let total = 0;
-  let used = 0;
-  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
-    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
-    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
-    total += entry.size;
-    used += whole2 - extent < PADDING ? whole2 : extent;
-    return entry;
-  });
-  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
-  const peakPosition = first[top];
-  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
-  return {
-    plan,
-    graph: tracks.field(begin, "graph") ?? -1,
-    allocators,
-    begin,
-    end,
-    rows: Int32Array.from(list),
-    rowOf,
-    positions,
-    chunks,
-    size: total,
-    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
-    used,
-    buffers: buffersOf(tracks, begin, end),
-    peakPosition,
-    atPeak
-  };
-}
-function allocatorsOf(tracks, list) {
-  const life = tracks.track("life");
-  const [chunk, allocator] = [life.col("chunk"), life.col("allocator")];
-  const found = [];
-  for (const r of list) if (allocator[r] >= 0) found[Math.floor(chunk[r] / MAX_CHUNKS)] = allocator[r];
-  return Array.from(found, (a) => a ?? -1);
-}
-function chunkSizes(tracks, begin, end, allocators) {
-  const track = tracks.track("chunk");
-  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
-  const sizes = /* @__PURE__ */ new Map();
-  for (let r = 0; r < track.length && track.a[r] < end; r++) {
-    const buffer = allocators.indexOf(allocator[r]);
-    if (track.b[r] <= begin || buffer < 0) continue;
-    const number = buffer * MAX_CHUNKS + chunk[r];
-    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
-  }
-  return sizes;
-}
-function buffersOf(tracks, begin, end) {
-  const track = tracks.track("buffer");
-  const size = track.col("size");
-  const galloc = tracks.field(begin, "galloc") ?? -1;
-  const told = track.openAt(Math.min(end, tracks.n) - 1).filter((r) => track.str("usage", r) === "compute");
-  const all = told.map((r) => {
-    const cause = tracks.cause[track.a[r]];
-    const reserve = cause >= 0 && tracks.kindOf(cause).name === "ReserveBegin" ? cause : -1;
-    return { size: size[r], reserve, galloc: reserve < 0 ? -1 : tracks.field(reserve, "galloc") };
-  });
-  const own = all.filter((b) => b.galloc === galloc);
-  const standing = own.length ? own : all;
-  const last = standing.reduce((most, b) => Math.max(most, b.reserve), -1);
-  return {
-    size: standing.reduce((sum, b) => sum + b.size, 0),
-    reserve: last,
-    graph: last < 0 ? -1 : tracks.field(last, "graph")
-  };
 }
 
 // container.js
@@ -997,6 +795,642 @@ var Tracks = class {
   }
 };
 
+// arena.js
+var HEADER = 32;
+var RECORD = 336;
+var PAD = 12;
+var HEIGHT = 86;
+var WHOLE = { top: 16, high: 12 };
+var NEAR = { top: 46, high: 22 };
+var NEAR_OBJECTS = 3;
+var ROW = 23;
+var arenaDetail = {
+  name: "arena",
+  title: "Arena",
+  has: ({ tracks }) => tracks.track("arena").length > 0,
+  make: (player, pane) => new ArenaView(player, pane)
+};
+var ArenaView = class extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, {
+      title: "Arena",
+      keys: "object by object",
+      empty: "No context stands at this step. ggml.Context(mem_size) makes one, and each tensor made in it is an object here."
+    });
+    this.arena = null;
+    this.chosen = -1;
+    this.offered = "";
+    this.current = -1;
+    this.select = el("select", "vg-select", { "aria-label": "Which context" });
+    this.select.addEventListener("change", () => {
+      this.chosen = Number(this.select.value);
+      player.redraw(pane);
+    });
+    this.tools = [this.select];
+    this.surface.box.style.flex = `0 0 ${HEIGHT}px`;
+    const heads = ["offset", "size", "padding", "what it is"];
+    this.head = el("div", "vg-grid-head", {}, heads.map((text, k) => el("span", k < 3 ? "vg-right" : "", { text })));
+    this.list = new VirtualList({
+      label: "Objects of the context",
+      rowHeight: ROW,
+      makeRow: () => el("div", "vg-grid-row", {}, heads.map((_, k) => el("span", k < 3 ? "vg-right" : ""))),
+      fillRow: (row, index) => this.fillRow(row, index),
+      choose: (index) => this.choose(index)
+    });
+    this.main.append(this.head, this.list.element);
+    this.element.classList.add("vg-table");
+    this.element.style.setProperty("--vg-columns", "minmax(56px, 0.8fr) minmax(56px, 0.8fr) minmax(44px, 0.5fr) minmax(0, 2.2fr)");
+  }
+  /** @param {number} step */
+  prepare(step) {
+    const { tracks } = this.player;
+    const track = tracks.track("arena");
+    const [context, used, n, size, noAlloc] = ["context", "used", "n_objects", "mem_size", "no_alloc"].map((name) => track.col(name));
+    const open = track.openAt(step);
+    this.offer(open.map((r) => context[r]));
+    const wanted = this.chosen >= 0 ? this.chosen : this.contextAt(step);
+    const row = open.find((r) => context[r] === wanted) ?? open[open.length - 1];
+    for (const part of [this.head, this.list.element]) if (part.hidden !== (row === void 0)) part.hidden = row === void 0;
+    if (row === void 0) return null;
+    const objects = tracks.track("object");
+    const ofContext = objects.col("context");
+    const rows = objects.openAt(step).filter((r) => ofContext[r] === context[row]);
+    const offset = objects.col("offset");
+    rows.sort((p, q) => offset[p] - offset[q]);
+    this.arena = { context: context[row], used: used[row], size: Math.max(size[row], used[row]), noAlloc: noAlloc[row] === 1, objects: rows };
+    this.current = rows.findLastIndex((r) => objects.a[r] <= step && objects.a[r] > step - 4);
+    const tensor = this.player.selected >= 0 ? this.player.selected : this.player.relations.tensorAt(step);
+    const mine = rows.findIndex((r) => objects.col("tensor")[r] === tensor && tensor >= 0);
+    if (mine >= 0) this.current = mine;
+    this.list.setLength(rows.length);
+    const shown = this.current >= 0 ? this.current : rows.length - 1;
+    this.list.setCurrent(shown);
+    this.list.show(shown);
+    if (tracks.kindOf(step).name === "ContextOverflow" && tracks.field(step, "context") === this.arena.context) {
+      return { strong: `does not fit: ${formatBytes(tracks.field(step, "needed"))} needed`, rest: `of ${formatBytes(this.arena.size)}`, bad: true };
+    }
+    const share2 = this.arena.size ? ` (${percent(this.arena.used / this.arena.size)})` : "";
+    return {
+      strong: `context ${this.arena.context}: ${formatBytes(this.arena.used)} of ${formatBytes(this.arena.size)} used${share2}`,
+      rest: `${counted(n[row], "object")}; ${this.arena.noAlloc ? "no_alloc: records alone, the data lies in buffers" : "each tensor's data follows its record"}`
+    };
+  }
+  /** The context that the step is about: the event's own, else the one that changed last. @param {number} step */
+  contextAt(step) {
+    const { tracks } = this.player;
+    const said = tracks.field(step, "context");
+    if (said !== void 0) return said;
+    const track = tracks.track("arena");
+    const at = upperBound(track.a, step) - 1;
+    return at < 0 ? -1 : track.col("context")[at];
+  }
+  /** The contexts there are at this step, for choosing. @param {number[]} contexts */
+  offer(contexts) {
+    const ids = [...new Set(contexts)].sort((p, q) => p - q);
+    if (this.chosen >= 0 && !ids.includes(this.chosen)) ids.push(this.chosen);
+    const key = ids.join(" ");
+    if (key === this.offered) return;
+    this.offered = key;
+    this.select.replaceChildren(el("option", "", { value: "-1", text: "follow the step" }), ...ids.map((id) => el("option", "", { value: String(id), text: `context ${id}` })));
+    this.select.value = String(this.chosen);
+  }
+  /** @param {number} r row of the objects @returns {string} */
+  nameOf(r) {
+    const { tracks } = this.player;
+    const track = tracks.track("object");
+    const [tensor, graph] = [track.col("tensor")[r], track.col("graph")[r]];
+    if (tensor >= 0) return visible(tracks.name(tensor));
+    return graph >= 0 ? `graph ${graph}` : track.str("kind", r).toLowerCase().replace("_", " ");
+  }
+  /** Header, record or graph, data and padding: bytes. @param {number} r */
+  partsOf(r) {
+    const track = this.player.tracks.track("object");
+    const [size, padding] = [track.col("size")[r], track.col("padding")[r]];
+    const record = track.str("kind", r) === "TENSOR" ? Math.min(RECORD, size - padding) : size - padding;
+    return { offset: track.col("offset")[r], size, padding, record, data: size - padding - record };
+  }
+  /** @param {HTMLElement} element @param {number} index */
+  fillRow(element, index) {
+    const r = this.arena?.objects[index];
+    if (r === void 0) return;
+    const { offset, size, padding, data } = this.partsOf(r);
+    const kind = this.player.tracks.track("object").str("kind", r);
+    const what = kind === "TENSOR" ? `${this.nameOf(r)}: record${data > 0 ? ` and ${formatBytes(data)} of data` : ""}` : this.nameOf(r);
+    [String(offset), formatBytes(size), padding ? formatBytes(padding) : "0", what].forEach((text, k) => setText(element.children[k], text));
+    element.classList.toggle("vg-marked", index === this.current || index === this.cursor);
+  }
+  /** The objects that are drawn near: the current one, and those about it. */
+  near() {
+    const { objects } = this.arena ?? { objects: [] };
+    const at = this.cursor >= 0 ? this.cursor : this.current >= 0 ? this.current : objects.length - 1;
+    const first = Math.max(0, Math.min(at - 1, objects.length - NEAR_OBJECTS));
+    const last = Math.min(objects.length, first + NEAR_OBJECTS) - 1;
+    if (last < first) return { first, last, from: 0, to: 1 };
+    const end = this.partsOf(objects[last]);
+    return { first, last, from: this.partsOf(objects[first]).offset - HEADER, to: end.offset + end.size };
+  }
+  /** @param {Context} c @param {number} w */
+  paint(c, w) {
+    const { arena, player } = this;
+    const { palette, fonts } = player;
+    if (!arena) return;
+    const wide = w - 2 * PAD;
+    c.font = `11px ${fonts.ui}`;
+    c.fillStyle = palette.soft;
+    c.fillText("mem_size, to scale", PAD, 8);
+    c.fillStyle = palette.free;
+    c.fillRect(PAD, WHOLE.top, wide, WHOLE.high);
+    const scale = wide / Math.max(1, arena.size);
+    this.paintObjects(c, scale);
+    if (!arena.objects.length) return;
+    const near = this.near();
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 1;
+    const [x0, x1] = [PAD + near.from * scale, PAD + near.to * scale];
+    c.strokeRect(Math.round(x0) - 0.5, WHOLE.top - 2.5, Math.max(3, Math.round(x1 - x0)), WHOLE.high + 5);
+    c.strokeStyle = palette.line;
+    c.beginPath();
+    c.moveTo(x0, WHOLE.top + WHOLE.high + 3);
+    c.lineTo(PAD, NEAR.top - 3);
+    c.moveTo(Math.max(x1, x0 + 3), WHOLE.top + WHOLE.high + 3);
+    c.lineTo(PAD + wide, NEAR.top - 3);
+    c.stroke();
+    this.paintNear(c, near, wide);
+  }
+  /** @param {Context} c @param {number} scale */
+  paintObjects(c, scale) {
+    const { palette } = this.player;
+    let drawn = -1;
+    for (const r of this.arena?.objects ?? []) {
+      const { offset, size } = this.partsOf(r);
+      const [x, end] = [PAD + (offset - HEADER) * scale, PAD + (offset + size) * scale];
+      if (end < drawn + 0.5) continue;
+      c.fillStyle = this.colourOf(r);
+      c.fillRect(Math.max(x, drawn), WHOLE.top, Math.max(0.7, end - Math.max(x, drawn) - (end - x > 4 ? 1 : 0)), WHOLE.high);
+      drawn = end;
+    }
+    c.fillStyle = palette.edge;
+  }
+  /** @param {number} r */
+  colourOf(r) {
+    const { palette, tracks } = this.player;
+    return palette.families[tracks.track("object").str("kind", r) === "TENSOR" ? 0 : 4];
+  }
+  /** @param {Context} c @param {{first: number, last: number, from: number, to: number}} near @param {number} wide */
+  paintNear(c, near, wide) {
+    const { palette, fonts } = this.player;
+    const x = (byte) => PAD + (byte - near.from) / (near.to - near.from) * wide;
+    for (let k = near.first; k <= near.last; k++) {
+      const r = this.arena?.objects[k] ?? -1;
+      const { offset, size, padding, record, data } = this.partsOf(r);
+      const marks = [offset - HEADER, offset, offset + record, offset + record + data, offset + size];
+      c.font = `10.5px ${fonts.mono}`;
+      ["32", "", "data", ""].forEach((text, part) => {
+        const [a, b] = [x(marks[part]), x(marks[part + 1])];
+        if (b - a < 0.2) return;
+        c.fillStyle = part === 0 ? palette.families[6] : part === 2 ? palette.families[2] : part === 3 ? palette.free : this.colourOf(r);
+        c.fillRect(a, NEAR.top, Math.max(0.7, b - a - (part === 3 || part === 1 + (data ? 1 : 0) ? 1 : 0)), NEAR.high);
+        if (part === 3) hatch(c, a, NEAR.top, b - a, NEAR.high, palette.faint);
+        const words = part === 1 ? `${this.nameOf(r)} ${record}` : part === 2 ? `data ${data}` : text;
+        c.fillStyle = "#10151d";
+        const shown = cutEnd(words, Math.floor((b - a - 6) / 6.4));
+        if (shown && shown.length * 6.4 < b - a) c.fillText(shown, a + 4, NEAR.top + NEAR.high / 2 + 0.5);
+      });
+      c.font = `10px ${fonts.ui}`;
+      c.fillStyle = palette.faint;
+      if (x(offset + size) - x(offset) > 60) c.fillText(`${offset}${padding ? `, ${padding} B padding` : ""}`, x(offset), NEAR.top + NEAR.high + 9);
+      if (k === this.current || k === this.cursor) {
+        c.strokeStyle = palette.accent;
+        c.lineWidth = 2;
+        c.strokeRect(x(offset - HEADER) + 1, NEAR.top - 1, x(offset + size) - x(offset - HEADER) - 2, NEAR.high + 2);
+      }
+    }
+  }
+  /** @param {number} px @param {number} y */
+  findAt(px, y) {
+    const { arena } = this;
+    if (!arena?.objects.length) return -1;
+    const near = this.near();
+    const wide = this.surface.width - 2 * PAD;
+    const whole2 = y < NEAR.top - 8;
+    const byte = whole2 ? (px - PAD) / wide * arena.size : near.from + (px - PAD) / wide * (near.to - near.from);
+    return arena.objects.findIndex((r) => {
+      const { offset, size } = this.partsOf(r);
+      return byte >= offset - HEADER && byte < offset + size;
+    });
+  }
+  /** @param {number} k */
+  cardOf(k) {
+    const r = this.arena?.objects[k];
+    if (r === void 0) return null;
+    const { offset, size, padding, record, data } = this.partsOf(r);
+    const pairs = [["object", `${k}, ${this.player.tracks.track("object").str("kind", r)}`], ["header", `${HEADER} B before it`], ["offset", String(offset)], ["record", `${record} B`]];
+    if (data > 0) pairs.push(["data", formatBytes(data)]);
+    pairs.push(["padding", `${padding} B`], ["ends at", String(offset + size)]);
+    return { head: this.nameOf(r), pairs };
+  }
+  /** @param {number} _k */
+  placeOf(_k) {
+    return { x: this.surface.width / 2, y: NEAR.top + NEAR.high };
+  }
+  /** @param {number} k @param {number} by */
+  nextOf(k, by) {
+    const n = this.arena?.objects.length ?? 0;
+    return n ? Math.max(0, Math.min(n - 1, k < 0 ? Math.max(0, this.current) : k + by)) : -1;
+  }
+  /** @param {number} k */
+  choose(k) {
+    const tensor = this.player.tracks.track("object").col("tensor")[this.arena?.objects[k] ?? -1] ?? -1;
+    if (tensor >= 0) this.player.select(tensor);
+  }
+  stop() {
+    this.list.stop();
+    super.stop();
+  }
+};
+function percent(share2) {
+  return share2 > 0 && share2 < 1e-3 ? "under 0.1 %" : `${(100 * share2).toFixed(share2 < 0.1 ? 1 : 0)} %`;
+}
+
+// detail_table.js
+var ROW2 = 23;
+function tableDetail(table) {
+  return {
+    name: table.name,
+    title: table.title,
+    has: (player) => table.track === "" || player.tracks.track(table.track).length > 0,
+    make: (player, pane) => new TableView(player, pane, table)
+  };
+}
+var TableView = class {
+  /** @param {Player} player @param {Pane} pane the pane to be drawn again when the size changes @param {Table} table */
+  constructor(player, pane, table) {
+    this.player = player;
+    this.table = table;
+    this.rows = [];
+    this.head = el("div", "vg-grid-head", {}, table.columns.map((c) => el("span", c.right ? "vg-right" : "", { text: c.head })));
+    this.head.hidden = table.columns.every((c) => c.head === "");
+    this.empty = el("div", "vg-empty");
+    this.surface = new Surface(`${table.title}, drawn`, () => player.redraw(pane));
+    this.surface.box.hidden = !table.plot;
+    this.surface.box.style.flex = `0 0 ${table.plotHeight ?? 0}px`;
+    this.list = new VirtualList({
+      label: table.title,
+      rowHeight: ROW2,
+      makeRow: () => el("div", "vg-grid-row", {}, table.columns.map((c) => el("span", c.right ? "vg-right" : ""))),
+      fillRow: (row, index) => this.fillRow(row, index),
+      choose: (index) => {
+        const t = this.rows[index]?.tensor ?? -1;
+        if (t >= 0) player.select(t);
+      }
+    });
+    this.element = el("div", "vg-stack vg-table", {}, [this.surface.box, this.head, this.list.element, this.empty]);
+    this.element.style.setProperty("--vg-columns", table.widths);
+  }
+  /** @param {HTMLElement} element @param {number} index */
+  fillRow(element, index) {
+    const row = this.rows[index];
+    if (!row) return;
+    for (let k = 0; k < element.children.length; k++) {
+      setText(element.children[k], row.cells[k]);
+      if (row.titled) element.children[k].title = row.cells[k];
+    }
+    element.classList.toggle("vg-marked", row.marked === true);
+    element.classList.toggle("vg-bad", row.bad === true);
+  }
+  /** @param {number} step */
+  draw(step) {
+    const { table, list, surface } = this;
+    this.rows = table.rows(this.player, step);
+    const none = this.rows.length === 0;
+    if (this.empty.hidden === none) this.empty.hidden = !none;
+    setText(this.empty, none ? table.empty : "");
+    list.setLength(this.rows.length);
+    const at = this.rows.findIndex((row) => row.marked);
+    if (at >= 0) list.show(at);
+    if (table.plot && surface.width > 10) {
+      const c = surface.begin();
+      c.fillStyle = this.player.palette.page;
+      c.fillRect(0, 0, surface.width, surface.height);
+      table.plot(this.player, c, surface.width, surface.height, step);
+    }
+  }
+  stop() {
+    this.surface.stop();
+    this.list.stop();
+  }
+};
+
+// counts.js
+var MOST_COUNTS = 400;
+var countsDetail = tableDetail({
+  name: "counts",
+  title: "Counts",
+  track: "count",
+  columns: [{ head: "tensor" }, { head: "uses", right: true }, { head: "children left", right: true }, { head: "views left", right: true }, { head: "" }],
+  widths: "minmax(0, 2fr) 40px 74px 60px minmax(0, 1.2fr)",
+  rows: countRows,
+  empty: "Nothing is counted yet: build_forward_expand counts uses, alloc_graph counts children and views."
+});
+function countRows(player, step) {
+  const { tracks, relations } = player;
+  const track = tracks.track("count");
+  const [tensor, which, value] = ["tensor", "which", "value"].map((n) => track.col(n));
+  const counts = /* @__PURE__ */ new Map();
+  track.each(step, (r) => {
+    let entry = counts.get(tensor[r]);
+    if (!entry) counts.set(tensor[r], entry = [0, 0, 0]);
+    entry[which[r]] = value[r];
+  });
+  const current = relations.tensorAt(step);
+  const near = /* @__PURE__ */ new Set([current, ...relations.sources(current)]);
+  const rest = [...counts].filter(([t, c]) => !near.has(t) && (c[1] > 0 || c[2] > 0)).map(([t]) => t);
+  const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
+  return order.map((t) => {
+    const c = counts.get(t) ?? [0, 0, 0];
+    const role = t === current ? "current node" : near.has(t) ? "read by it" : "";
+    return { cells: [visible(tracks.name(t)), ...c.map((n) => n ? String(n) : "–"), role], marked: t === current, tensor: t };
+  });
+}
+
+// free.js
+var freeDetail = tableDetail({
+  name: "free",
+  title: "Free list",
+  track: "block",
+  columns: [{ head: "block" }, { head: "offset", right: true }, { head: "size", right: true }, { head: "how it came" }, { head: "in this search" }],
+  widths: "62px minmax(48px, 0.7fr) minmax(56px, 0.8fr) minmax(0, 1.1fr) minmax(0, 1.4fr)",
+  rows: freeRows,
+  empty: "No free block at this step: the allocator has none before a plan begins (galloc.reserve, galloc.alloc_graph)."
+});
+function searchedAt({ tracks }, step) {
+  const said = /* @__PURE__ */ new Map();
+  const kind = (i) => tracks.kindOf(i).name;
+  let from = step;
+  while (from > 0 && (kind(from) === "BlockConsidered" || kind(from) === "BlockChosen")) from--;
+  if (kind(from) !== "SearchBegin") return said;
+  for (let i = from + 1; i <= step; i++) {
+    const key = `${tracks.field(i, "chunk")} ${tracks.field(i, "offset")}`;
+    const words = kind(i) === "BlockChosen" ? `chosen: ${tracks.field(i, "rule")}` : `${i - from}: ${tracks.field(i, "verdict")}`;
+    said.set(key, visible(words));
+  }
+  return said;
+}
+function originOf({ tracks }, row) {
+  const since = tracks.track("block").a[row];
+  const node = tracks.node[since];
+  const who = node >= 0 ? visible(tracks.name(node)) : "";
+  switch (tracks.kindOf(since).name) {
+    case "BlockInserted":
+      return who ? `freed after ${who}` : "freed";
+    case "BlockMerged":
+      return who ? `grown, freed after ${who}` : "grown by what was freed";
+    case "BlockSplit":
+    case "BlockChosen":
+      return who ? `left over by ${who}` : "left over";
+    default:
+      return "there from the start";
+  }
+}
+function freeRows(player, step) {
+  const { tracks } = player;
+  const track = tracks.track("block");
+  const [chunk, offset, size, owner] = ["chunk", "offset", "size", "owner"].map((n) => track.col(n));
+  const rows = track.openAt(step).filter((r) => owner[r] < 0);
+  rows.sort((p, q) => chunk[p] - chunk[q] || offset[p] - offset[q]);
+  const [atChunk, atOffset] = [tracks.field(step, "chunk"), tracks.field(step, "offset")];
+  const said = searchedAt(player, step);
+  let block = 0;
+  return rows.map((r, k) => {
+    block = k > 0 && chunk[rows[k - 1]] === chunk[r] ? block + 1 : 0;
+    const open = size[r] < 0 || size[r] > 2 ** 50;
+    const marked = chunk[r] === atChunk && offset[r] === atOffset;
+    const place3 = rows.some((q) => chunk[q] !== chunk[r]) ? `${chunk[r]}.${block}` : String(block);
+    const words = said.get(`${chunk[r]} ${offset[r]}`) ?? "";
+    return { cells: [place3, String(offset[r]), open ? "to the end" : formatBytes(size[r]), originOf(player, r), words], marked, titled: true };
+  });
+}
+
+// copy.js
+var SHOWN_MS = 1200;
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyByField(text);
+  }
+}
+function copyByField(text) {
+  const focused = (
+    /** @type {HTMLElement | null} */
+    document.activeElement
+  );
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.style.cssText = "position:fixed;top:0;left:0;opacity:0";
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  focused?.focus({ preventScroll: true });
+  return done;
+}
+function copyButton(what, read) {
+  const label2 = `Copy ${what}`;
+  let timer = 0;
+  const button = iconButton("copy", label2, async () => {
+    const done = await copyText(read());
+    setIcon(button, done ? "check" : "copy", done ? "Copied" : "The browser did not let it be copied");
+    clearTimeout(timer);
+    timer = setTimeout(() => setIcon(button, "copy", label2), SHOWN_MS);
+  });
+  button.classList.add("vg-copy");
+  return button;
+}
+
+// links.js
+var TARGETS = (
+  /** @type {const} */
+  ["tensor", "event", "more"]
+);
+var Links = class {
+  constructor() {
+    this.element = el("span", "vg-links");
+    this.copied = "";
+    this.key = "";
+  }
+  /** @param {Item[]} items @param {string} [copied] what a copy button beside it gives */
+  show(items, copied = "") {
+    this.copied = copied;
+    const key = JSON.stringify(items);
+    if (key === this.key) return;
+    this.key = key;
+    const { element } = this;
+    items.forEach((item, k) => {
+      const tag = typeof item === "string" ? "span" : "button";
+      let node = element.children[k];
+      if (node?.localName !== tag) {
+        const made = tag === "span" ? el("span") : el("button", "vg-link", { type: "button" });
+        if (node) node.replaceWith(made);
+        else element.append(made);
+        node = made;
+      }
+      fill(
+        /** @type {HTMLElement} */
+        node,
+        item,
+        k + 1 < items.length ? " " : ""
+      );
+    });
+    while (element.children.length > items.length) element.lastElementChild?.remove();
+  }
+};
+function fill(node, item, space) {
+  if (typeof item === "string") {
+    node.title = item;
+    return setText(node, item + space);
+  }
+  setText(node, item.text + (item.after ?? "") + space);
+  for (const name of TARGETS) {
+    const value = item[name];
+    if (value === void 0) delete node.dataset[name];
+    else node.dataset[name] = String(value);
+  }
+  node.title = item.event !== void 0 ? "Go to this event" : item.tensor !== void 0 ? `Select ${item.text}` : "";
+}
+
+// plans.js
+var MAX_CHUNKS = 16;
+var FAR_LESS = 0.7;
+var PADDING = 256;
+function chunkNumber(plan, allocator, chunk) {
+  return Math.max(0, plan.allocators.indexOf(allocator)) * MAX_CHUNKS + chunk;
+}
+function chunkName(plan, number) {
+  const chunk = `chunk ${number % MAX_CHUNKS}`;
+  return plan.allocators.length > 1 ? `buffer ${Math.floor(number / MAX_CHUNKS)}, ${chunk}` : chunk;
+}
+function graphWords(tracks, graph) {
+  const { columns } = tracks;
+  const ptr = columns.column("graph.leaf_ptr");
+  for (const t of columns.column("graph.leaf").subarray(ptr[graph] ?? 0, ptr[graph + 1] ?? 0)) {
+    if (tracks.name(t) !== "inp_tokens") continue;
+    const n = tracks.ne(t)[0];
+    return `graph ${graph} (${n} token${n === 1 ? "" : "s"})`;
+  }
+  return `graph ${graph}`;
+}
+function planWords(tracks, plan, bound) {
+  const { size, graph } = plan.buffers;
+  const least = bound ? `; lower bound ${formatBytes(bound)}` : "";
+  if (!size) return `Needs ${formatBytes(plan.used)}; no buffer is allocated for it${least}`;
+  const own = graph >= 0 && graph !== plan.graph ? `, reserved for ${graphWords(tracks, graph)}` : "";
+  const takes = plan.used >= size ? "this plan uses all of it" : `this plan uses up to ${formatBytes(plan.used)}`;
+  return `Buffer ${formatBytes(size)}${own}; ${takes}${least}`;
+}
+function readPlans(tracks) {
+  const life = tracks.track("life");
+  const planOf2 = life.col("plan");
+  const rows = /* @__PURE__ */ new Map();
+  for (let r = 0; r < life.length; r++) {
+    const list = rows.get(planOf2[r]);
+    if (list) list.push(r);
+    else rows.set(planOf2[r], [r]);
+  }
+  const sorted = [...rows].sort((p, q) => p[0] - q[0]);
+  const openers = [tracks.kindNamed.ReserveBegin?.index, tracks.kindNamed.AllocGraphBegin?.index];
+  let before = -1;
+  const begins = sorted.map(([, list]) => {
+    const first = life.a[list[0]];
+    const opened = tracks.find(first + 1, -1, (i) => i <= before || openers.includes(tracks.kind[i]));
+    return before = opened > before ? opened : first;
+  });
+  return sorted.map(([plan, list], k) => readPlan(tracks, plan, list, begins[k], begins[k + 1] ?? tracks.n));
+}
+function readPlan(tracks, plan, list, begin, end) {
+  const life = tracks.track("life");
+  const [offset, size, chunk, first, last, tensor] = ["offset", "size", "chunk", "first", "last", "tensor"].map((c) => life.col(c));
+  const extents = /* @__PURE__ */ new Map();
+  let positions = 1;
+  const rowOf = /* @__PURE__ */ new Map();
+  for (const r of list) {
+    extents.set(chunk[r], Math.max(extents.get(chunk[r]) ?? 0, offset[r] + size[r]));
+    positions = Math.max(positions, last[r] + 1, first[r] + 1);
+    rowOf.set(tensor[r], r);
+  }
+  const allocators = allocatorsOf(tracks, list);
+  const sizes = chunkSizes(tracks, begin, end, allocators);
+  let total = 0;
+  let used = 0;
+  const chunks = [...extents].sort((p, q) => p[0] - q[0]).map(([number, extent]) => {
+    const whole2 = Math.max(sizes.get(number) ?? 0, extent);
+    const entry = { chunk: number, base: total, size: extent < FAR_LESS * whole2 ? extent : whole2, whole: whole2 };
+    total += entry.size;
+    used += whole2 - extent < PADDING ? whole2 : extent;
+    return entry;
+  });
+  const top = list.reduce((best, r) => offset[r] + size[r] > offset[best] + size[best] ? r : best, list[0]);
+  const peakPosition = first[top];
+  const atPeak = list.filter((r) => first[r] <= peakPosition && last[r] >= peakPosition).sort((p, q) => size[q] - size[p]);
+  return {
+    plan,
+    graph: tracks.field(begin, "graph") ?? -1,
+    allocators,
+    begin,
+    end,
+    rows: Int32Array.from(list),
+    rowOf,
+    positions,
+    chunks,
+    size: total,
+    whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
+    used,
+    buffers: buffersOf(tracks, begin, end),
+    peakPosition,
+    atPeak
+  };
+}
+function allocatorsOf(tracks, list) {
+  const life = tracks.track("life");
+  const [chunk, allocator] = [life.col("chunk"), life.col("allocator")];
+  const found = [];
+  for (const r of list) if (allocator[r] >= 0) found[Math.floor(chunk[r] / MAX_CHUNKS)] = allocator[r];
+  return Array.from(found, (a) => a ?? -1);
+}
+function chunkSizes(tracks, begin, end, allocators) {
+  const track = tracks.track("chunk");
+  const [chunk, size, allocator] = ["chunk", "size", "allocator"].map((c) => track.col(c));
+  const sizes = /* @__PURE__ */ new Map();
+  for (let r = 0; r < track.length && track.a[r] < end; r++) {
+    const buffer = allocators.indexOf(allocator[r]);
+    if (track.b[r] <= begin || buffer < 0) continue;
+    const number = buffer * MAX_CHUNKS + chunk[r];
+    sizes.set(number, Math.max(sizes.get(number) ?? 0, size[r]));
+  }
+  return sizes;
+}
+function buffersOf(tracks, begin, end) {
+  const track = tracks.track("buffer");
+  const size = track.col("size");
+  const galloc = tracks.field(begin, "galloc") ?? -1;
+  const told = track.openAt(Math.min(end, tracks.n) - 1).filter((r) => track.str("usage", r) === "compute");
+  const all = told.map((r) => {
+    const cause = tracks.cause[track.a[r]];
+    const reserve = cause >= 0 && tracks.kindOf(cause).name === "ReserveBegin" ? cause : -1;
+    return { size: size[r], reserve, galloc: reserve < 0 ? -1 : tracks.field(reserve, "galloc") };
+  });
+  const own = all.filter((b) => b.galloc === galloc);
+  const standing = own.length ? own : all;
+  const last = standing.reduce((most, b) => Math.max(most, b.reserve), -1);
+  return {
+    size: standing.reduce((sum, b) => sum + b.size, 0),
+    reserve: last,
+    graph: last < 0 ? -1 : tracks.field(last, "graph")
+  };
+}
+
 // relations.js
 var Relations = class {
   /** @param {Tracks} tracks */
@@ -1188,7 +1622,7 @@ function walkOf({ ne, nb, blck, size }) {
     return jump;
   });
 }
-function eventsOf({ tracks, relations }, kind, field, t) {
+function eventsOf2({ tracks, relations }, kind, field, t) {
   const index = relations.keep(`events ${kind}.${field}`, () => {
     const known = tracks.kindNamed[kind];
     const names = tracks.columns.column(`k.${kind}.${field}`);
@@ -1284,8 +1718,8 @@ function lifeAt(player, t, step) {
   const fixed2 = relations.keep(`life ${row}`, () => neighboursOf(tracks, plan, row));
   const life = tracks.track("life");
   const cell = (name) => life.col(name)[row];
-  const assigned = nearest(eventsOf(player, "TensorAssigned", "tensor", root), step, from, to);
-  const searched = nearest(eventsOf(player, "SearchBegin", "tensor", root), step, from, to);
+  const assigned = nearest(eventsOf2(player, "TensorAssigned", "tensor", root), step, from, to);
+  const searched = nearest(eventsOf2(player, "SearchBegin", "tensor", root), step, from, to);
   return {
     ...fixed2,
     offset: cell("offset"),
@@ -1297,9 +1731,9 @@ function lifeAt(player, t, step) {
     positions: plan.positions,
     reuses: cell("reuses"),
     freedBy: cell("freed_by"),
-    freedAt: nearest(eventsOf(player, "TensorFreed", "tensor", root), step, from, to),
+    freedAt: nearest(eventsOf2(player, "TensorFreed", "tensor", root), step, from, to),
     twinFreedAt: twinFreed(player, root, plan.begin),
-    assignedAt: assigned >= 0 ? assigned : nearest(eventsOf(player, "ParentReused", "tensor", root), step, from, to)
+    assignedAt: assigned >= 0 ? assigned : nearest(eventsOf2(player, "ParentReused", "tensor", root), step, from, to)
   };
 }
 function twinFreed(player, t, before) {
@@ -1316,7 +1750,7 @@ function twinFreed(player, t, before) {
       if (g < 0 || g === graph[t] || count(g) !== count(graph[t])) continue;
       const twin = nodes[ptr[g] + position[t]];
       if (tracks.name(twin) !== tracks.name(t)) continue;
-      const freed = nearest(eventsOf(player, "TensorFreed", "tensor", twin), tracks.n, i);
+      const freed = nearest(eventsOf2(player, "TensorFreed", "tensor", twin), tracks.n, i);
       if (freed >= 0) return freed;
     }
     return -1;
@@ -2284,7 +2718,7 @@ var Inspector = class {
     this.show("place", place3 ? [`${place3.offset} of buffer ${place3.buffer}${place3.name ? ` (${place3.name})` : ""}`] : ["no memory at this step"], place3 ? String(place3.offset) : "");
     this.show("made", table("created") >= 0 ? [this.event(table("created"))] : ["before the recording"]);
     const bytesOf = root === t ? [] : ["with", this.tensor(root)];
-    const placed = nearest(eventsOf(player, "TensorPlaced", "tensor", t), step);
+    const placed = nearest(eventsOf2(player, "TensorPlaced", "tensor", t), step);
     const given = life && life.assignedAt >= 0 ? life.assignedAt : placed;
     this.show("assigned", given >= 0 ? [this.event(given), ...bytesOf] : bytesOf.length ? bytesOf : ["never in this trace"]);
     this.show("computed", this.computed(t, step));
@@ -2299,9 +2733,9 @@ var Inspector = class {
   computed(t, step) {
     const { tracks } = this.player;
     if (isLeaf(tracks, t)) return ["never: a leaf"];
-    const begun = nearest(eventsOf(this.player, "NodeBegin", "tensor", t), step);
+    const begun = nearest(eventsOf2(this.player, "NodeBegin", "tensor", t), step);
     if (begun >= 0) return [this.event(begun)];
-    const skipped = nearest(eventsOf(this.player, "NodeSkipped", "tensor", t), step);
+    const skipped = nearest(eventsOf2(this.player, "NodeSkipped", "tensor", t), step);
     if (skipped >= 0) return [this.event(skipped), "skipped: nothing to compute"];
     return [VIEW_OPS.has(tracks.tensorString("op", t)) ? "nothing to compute: a view" : "not in this trace"];
   }
@@ -2374,99 +2808,665 @@ function sentenceOf({ tracks, relations }, t) {
   return sources ? `${what} of ${sources} gives ${shape}.` : `${what} gives ${shape}.`;
 }
 
-// plots.js
-var PAD = 10;
-function paintScratch(player, c, w, h, step) {
-  const { tracks, relations, palette, fonts } = player;
-  const track = tracks.track("scratch");
-  const [graph, tensor, size, maximum] = ["graph", "tensor", "work_size", "maximum"].map((n2) => track.col(n2));
-  const g = relations.focus.graph[step];
-  const { position } = relations.home;
-  const rows = track.openAt(step).filter((r) => graph[r] === g);
-  const ptr = tracks.columns.column("graph.ptr");
-  const n = g >= 0 ? ptr[g + 1] - ptr[g] : 0;
-  const most = rows.reduce((m, r) => Math.max(m, maximum[r]), 0);
-  if (!n || !most) return;
-  const wide = (w - 2 * PAD) / n;
-  const high = h - 24;
-  const y = (bytes) => h - 6 - bytes / most * high;
-  c.fillStyle = palette.families[0];
-  for (const r of rows) c.fillRect(PAD + position[tensor[r]] * wide, y(size[r]), Math.max(1, wide), h - 6 - y(size[r]));
-  c.strokeStyle = palette.ink;
-  c.lineWidth = 1;
-  c.beginPath();
-  rows.sort((p, q) => position[tensor[p]] - position[tensor[q]]);
-  rows.forEach((r, k) => {
-    const x = PAD + position[tensor[r]] * wide;
-    if (k === 0) c.moveTo(x, y(maximum[r]));
-    else c.lineTo(x, y(maximum[rows[k - 1]]));
-    c.lineTo(x, y(maximum[r]));
-  });
-  c.stroke();
-  const at = relations.positionAt(step);
-  c.fillStyle = palette.accent;
-  if (at >= 0) c.fillRect(PAD + at * wide - 0.5, 12, 1.5, h - 16);
-  c.fillStyle = palette.soft;
-  c.font = `11px ${fonts.ui}`;
-  c.textBaseline = "top";
-  c.fillText(`largest so far ${formatBytes(most)}`, PAD, 2);
+// kv_facts.js
+var MOST_HEADS = 32;
+function span([least, most]) {
+  return least === most ? String(most) : `${least} to ${most}`;
 }
-function paintCells2(player, c, w, h, step) {
-  const { tracks, palette, fonts } = player;
-  const cells = tracks.track("cell");
-  const kv = tracks.track("kv");
-  const [cell, seq] = ["cell", "seq"].map((n2) => cells.col(n2));
-  const [layer, which, from, count] = ["layer", "which", "cell", "n_cells"].map((n2) => kv.col(n2));
-  let n = 32;
-  for (let r = 0; r < cells.length; r++) n = Math.max(n, cell[r] + 1);
-  let layers = 1;
-  for (let r = 0; r < kv.length; r++) layers = Math.max(layers, layer[r] + 1);
-  const wide = (w - 2 * PAD - 46) / n;
-  const left = PAD + 46;
-  const band = 10;
-  const high = (h - 18 - band - 6) / 2;
-  c.font = `11px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  c.fillStyle = palette.soft;
-  const tops = [16 + band + 3, 16 + band + 6 + high];
-  ["cells", "K", "V"].forEach((text, k) => c.fillText(text, PAD, k === 0 ? 16 + band / 2 : tops[k - 1] + high / 2));
-  c.fillStyle = palette.panel;
-  for (const top of [16, ...tops]) c.fillRect(left, top, wide * n, top === 16 ? band : high);
-  const gap = wide > 4 ? 1 : 0;
+function headsWords({ nHead, nHeadKv }) {
+  if (!nHead[1] || !nHeadKv[1]) return "";
+  const times = nHead[1] / nHeadKv[1];
+  const heads = (n, kind) => `${kind} head${n === 1 ? "" : "s"}`;
+  const asked = `${span(nHead)} ${heads(nHead[1], "query")} read ${span(nHeadKv)} ${heads(nHeadKv[1], "KV")}`;
+  if (nHead[0] !== nHead[1] || nHeadKv[0] !== nHeadKv[1]) return `${asked}, layer by layer`;
+  if (times === 1) return `${asked}, one each`;
+  return `${asked}: ${Number(times.toFixed(2))} x smaller than with one each`;
+}
+function makeFacts(host, shape) {
+  const sizes = el("dl", "vg-pairs");
+  for (
+    const [side, type, bytes] of
+    /** @type {[string, string, number][]} */
+    [["K", shape.typeK, shape.bytesK], ["V", shape.typeV, shape.bytesV]]
+  ) {
+    if (type) sizes.append(el("dt", "", { text: side }), el("dd", "", { text: type }), el("dd", "vg-end", { text: formatBytes(bytes) }));
+  }
+  const total = `${shape.nCells} cells x ${shape.nLayer} layers` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
+  const parts = [el("section", "", {}, [el("h3", "", { text: "reserved" }), sizes, el("p", "vg-soft", { text: total })])];
+  const words = headsWords(shape);
+  if (words) parts.push(el("section", "", {}, [el("h3", "", { text: "grouped heads, in each layer" }), headsDrawn(shape, words), el("p", "", { text: words })]));
+  parts.push(
+    el("section", "", {}, [
+      el("h3", "", { text: "read it so" }),
+      el("p", "vg-soft", { text: "A column is a cell, a line of it a layer. Outlined: what this evaluation writes, empty until its layer has computed it. The bar above marks the cells that the newest token attends to." })
+    ])
+  );
+  host.replaceChildren(...parts);
+}
+function headsDrawn({ nHead, nHeadKv }, words) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  const queries = Math.min(nHead[1], MOST_HEADS);
+  const keys = Math.max(1, Math.round(queries * nHeadKv[1] / nHead[1]));
+  const [wide, high] = [184, 46];
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${wide} ${high}`, class: "vg-heads", role: "img", "aria-label": words })) svg.setAttribute(name, value);
+  const each = wide / queries;
+  const group = queries / keys;
+  const add = (tag, attributes) => {
+    const made = document.createElementNS(space, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+    svg.append(made);
+  };
+  for (let q = 0; q < queries; q++) {
+    const [x, centre] = [q * each, (Math.floor(q / group) + 0.5) * group * each];
+    add("path", { d: `M${x + each / 2} 14L${centre} 32`, stroke: "var(--vg-edge)", fill: "none" });
+    add("rect", { x: x + 0.75, y: 2, width: Math.max(1, each - 1.5), height: 12, rx: 2, fill: "var(--vg-families-0)" });
+  }
+  for (let k = 0; k < keys; k++) {
+    const x = (k + 0.5) * group * each;
+    const half = Math.min(16, group * each / 2 - 1);
+    add("rect", { x: x - half, y: 32, width: 2 * half, height: 12, rx: 2, fill: "var(--vg-families-2)" });
+  }
+  return svg;
+}
+
+// kv_state.js
+var NO_ONE = -1;
+function cacheAt({ tracks }, step) {
+  const said = tracks.kindOf(step).fields.find(([, type]) => type === "cache");
+  if (said) return tracks.field(step, said[0]);
+  const slot = tracks.track("slot");
+  const at = upperBound(slot.a, step) - 1;
+  if (at >= 0) return slot.col("cache")[at];
+  for (const name of ["slot", "cell", "cache"]) {
+    const track = tracks.track(name);
+    if (track.length) return track.col("cache")[name === "slot" ? 0 : track.length - 1];
+  }
+  return NO_ONE;
+}
+function shapeOf2({ tracks, relations }, cache) {
+  return relations.keep(`cache ${cache}`, () => {
+    const made = tracks.track("cache");
+    const row = made.col("cache").indexOf(cache);
+    const [cells, at, written, layers] = [tracks.track("cell"), tracks.track("cell").col("cell"), tracks.track("kv"), tracks.track("kv").col("layer")];
+    let used = 0;
+    for (let r = 0; r < cells.length; r++) if (cells.col("cache")[r] === cache) used = Math.max(used, at[r] + 1);
+    let nLayer = 1;
+    for (let r = 0; r < written.length && row < 0; r++) nLayer = Math.max(nLayer, layers[r] + 1);
+    const number = (name) => row < 0 ? 0 : made.col(name)[row];
+    return {
+      cache,
+      nCells: row < 0 ? Math.max(32, used) : number("n_cells"),
+      nLayer: row < 0 ? nLayer : number("n_layer"),
+      typeK: row < 0 ? "" : made.str("type_k", row),
+      typeV: row < 0 ? "" : made.str("type_v", row),
+      bytesK: number("nbytes_k"),
+      bytesV: number("nbytes_v"),
+      nHead: headsOf(tracks, cache, "n_head"),
+      nHeadKv: headsOf(tracks, cache, "n_head_kv"),
+      used
+    };
+  });
+}
+function headsOf(tracks, cache, name) {
+  const [caches, values] = [tracks.columns.column("cache_layer.cache"), tracks.columns.column(`cache_layer.${name}`)];
+  let [least, most] = [Infinity, 0];
+  for (let r = 0; r < caches.length; r++) {
+    if (caches[r] !== cache || !values[r]) continue;
+    least = Math.min(least, values[r]);
+    most = Math.max(most, values[r]);
+  }
+  return most ? [least, most] : [0, 0];
+}
+function kvAt(player, step) {
+  const { tracks } = player;
+  const cache = cacheAt(player, step);
+  if (cache < 0) return null;
+  const shape = shapeOf2(player, cache);
+  const seq = new Int16Array(shape.nCells).fill(NO_ONE);
+  const pos = new Int32Array(shape.nCells).fill(NO_ONE);
+  const nSeqs = new Uint8Array(shape.nCells);
+  const sequences = /* @__PURE__ */ new Map();
   let taken2 = 0;
-  cells.each(step, (r) => {
-    taken2++;
-    c.fillStyle = palette.families[[0, 4, 2, 1, 3][seq[r] % 5] ?? 0];
-    c.fillRect(left + cell[r] * wide, 16, Math.max(1, wide - gap), band);
+  const track = tracks.track("cell");
+  const [caches, cells, positions, seqs] = ["cache", "cell", "pos", "seq"].map((n) => track.col(n));
+  track.each(step, (r) => {
+    const cell = cells[r];
+    if (caches[r] !== cache || cell >= shape.nCells) return;
+    if (!nSeqs[cell]) taken2++;
+    if (!nSeqs[cell] || seqs[r] < seq[cell]) seq[cell] = seqs[r];
+    nSeqs[cell]++;
+    pos[cell] = positions[r];
+    sequences.set(seqs[r], (sequences.get(seqs[r]) ?? 0) + 1);
   });
-  c.fillStyle = palette.families[2];
-  kv.each(step, (r) => {
-    const y = tops[which[r] ? 1 : 0] + layer[r] * high / layers;
-    c.fillRect(left + from[r] * wide, y, Math.max(1, count[r] * wide - gap), Math.max(0.7, high / layers));
+  const window = Number(tracks.meta.params?.n_swa ?? 0);
+  return { shape, seq, pos, nSeqs, taken: taken2, sequences, window, ...slotAt(player, shape, step, seq, pos) };
+}
+function slotAt({ tracks }, { cache, nLayer }, step, seq, pos) {
+  const slots = tracks.track("slot");
+  const [caches, cells, counts, nKvs] = ["cache", "cell", "n_cells", "n_kv"].map((n) => slots.col(n));
+  const slot = [];
+  let [begin, nKv, cells0] = [-1, 0, 0];
+  slots.each(step, (r) => {
+    if (caches[r] !== cache) return;
+    slot.push({ cell: cells[r], n: counts[r] });
+    cells0 += counts[r];
+    [begin, nKv] = [slots.a[r], nKvs[r]];
   });
+  const [k, v] = [new Uint8Array(nLayer), new Uint8Array(nLayer)];
+  if (begin >= 0) {
+    const done = [new Int32Array(nLayer), new Int32Array(nLayer)];
+    const kv = tracks.track("kv");
+    const [ofCache, layer, which, n] = ["cache", "layer", "which", "n_cells"].map((name) => kv.col(name));
+    for (let r = upperBound(kv.a, begin - 1); r < kv.length && kv.a[r] <= step; r++) if (ofCache[r] === cache && layer[r] < nLayer) done[which[r]][layer[r]] += n[r];
+    for (let il = 0; il < nLayer; il++) [k[il], v[il]] = [done[0][il] < cells0 ? 1 : 0, done[1][il] < cells0 ? 1 : 0];
+  }
+  let newest = { seq: NO_ONE, pos: NO_ONE };
+  const last = slot[slot.length - 1];
+  for (let cell = last ? last.cell + last.n - 1 : -1; last && cell >= last.cell; cell--) {
+    if (seq[cell] >= 0) {
+      newest = { seq: seq[cell], pos: pos[cell] };
+      break;
+    }
+  }
+  return { slot, nKv, pending: { k, v }, newest };
+}
+function sees({ newest, pos, nKv, window }, cell, shares) {
+  if (newest.seq < 0 || !shares || cell >= nKv || pos[cell] > newest.pos) return false;
+  return window <= 0 || newest.pos - pos[cell] < window;
+}
+function cellsOf({ tracks }, step, { shape }, wanted) {
+  const mine = new Uint8Array(shape.nCells);
+  const track = tracks.track("cell");
+  const [caches, cells, seqs] = ["cache", "cell", "seq"].map((n) => track.col(n));
+  track.each(step, (r) => {
+    if (caches[r] === shape.cache && seqs[r] === wanted && cells[r] < shape.nCells) mine[cells[r]] = 1;
+  });
+  return mine;
+}
+function sequencesOf({ tracks }, step, cache, cell) {
+  const track = tracks.track("cell");
+  const [caches, cells, seqs] = ["cache", "cell", "seq"].map((n) => track.col(n));
+  return track.openAt(step).filter((r) => caches[r] === cache && cells[r] === cell).map((r) => seqs[r]).sort((p, q) => p - q);
+}
+function lastChange(player, step) {
+  const { tracks } = player;
+  const [ops, found] = [eventsOf(player, "SeqOp"), eventsOf(player, "CellsFound")];
+  const at = upperBound(ops, step) - 1;
+  if (at < 0) return "";
+  const op = ops[at];
+  if (upperBound(found, step) > upperBound(found, op)) return "";
+  const [name, seq, to, delta] = ["op", "seq_id", "seq_dst", "delta"].map((f) => tracks.field(op, f));
+  const [p0, p1] = ["p0", "p1"].map((f) => tracks.field(op, f));
+  const range2 = p1 >= 2 ** 31 - 1 ? p0 > 0 ? `from ${p0} on` : "" : `${p0} to ${p1 - 1}`;
+  const what = seq < 0 ? "every sequence" : `sequence ${seq}`;
+  const words = {
+    remove: `removed: ${what} ${range2}`,
+    copy: `copied: ${what} ${range2} to sequence ${to}`,
+    keep: `kept: ${what} alone`,
+    shift: `moved by ${delta}: ${what} ${range2}`,
+    add: `moved by ${delta}: ${what} ${range2}`
+  };
+  return (words[name] ?? String(name)).trim();
+}
+
+// kv_paint.js
+var LEFT2 = 42;
+var RIGHT = 12;
+var AXIS = 16;
+var SEEN = 5;
+var LAYER = 30;
+var SEQUENCE_FAMILIES = [0, 3, 2, 1, 4];
+function colourOf({ palette }, seq) {
+  return palette.families[SEQUENCE_FAMILIES[seq % SEQUENCE_FAMILIES.length]];
+}
+function placesOf(state, range2, w, h) {
+  const { nCells, nLayer } = state.shape;
+  const whole2 = range2.from === 0 && range2.to === nCells;
+  const over = whole2 || h < 96 ? -1 : 4;
+  const band = over < 0 ? 4 + SEEN : 18 + SEEN;
+  const high = h > 150 ? 20 : 14;
+  const k = band + high + 5;
+  const each = Math.min(nLayer * LAYER, Math.max(8, (h - AXIS - 3 - k - 5) / 2));
+  return { left: LEFT2, wide: w - LEFT2 - RIGHT, range: range2, over, band, high, k, v: k + each + 5, each, foot: k + 2 * each + 8 };
+}
+function xOf({ left, wide, range: range2 }, cell) {
+  return left + (cell - range2.from) / (range2.to - range2.from) * wide;
+}
+function cellAt({ left, wide, range: range2 }, x) {
+  return Math.floor(range2.from + (x - left) / wide * (range2.to - range2.from));
+}
+function columnsOf({ seq, nSeqs }, { range: range2, wide }) {
+  const per = Math.max(1, (range2.to - range2.from) / wide);
+  const made = [];
+  let last = null;
+  for (let at = range2.from; at < range2.to; at += per) {
+    const [from, to] = [Math.floor(at), Math.min(range2.to, Math.max(Math.floor(at) + 1, Math.floor(at + per)))];
+    let [taken2, shared, first] = [0, false, -1];
+    for (let cell = from; cell < to; cell++) {
+      if (!nSeqs[cell]) continue;
+      taken2++;
+      if (first < 0) first = seq[cell];
+      if (nSeqs[cell] > 1) shared = true;
+    }
+    const share2 = taken2 / Math.max(1, to - from);
+    if (last && last.seq === first && last.shared === shared && last.share === share2) last.to = to;
+    else made.push(last = { from, to, seq: first, share: share2, shared });
+  }
+  return made;
+}
+function paintKv(player, c, state, places, marks, mine, cursor) {
+  const { palette, fonts } = player;
+  const { left, wide, band, high, k, v, each, foot } = places;
+  c.font = `11px ${fonts.ui}`;
   c.fillStyle = palette.soft;
-  c.fillText(`${taken2} cells taken; ${layers} layers from top to bottom`, PAD, 6);
+  c.textAlign = "right";
+  for (
+    const [text, y] of
+    /** @type {const} */
+    [["pos", band + high / 2], ["K", k + each / 2], ["V", v + each / 2]]
+  ) c.fillText(text, left - 8, y);
+  c.fillStyle = palette.panel;
+  for (const [y, h] of [[band, high], [k, each], [v, each]]) c.fillRect(left, y, wide, h);
+  paintTaken(player, c, state, places);
+  paintPending(player, c, state, places);
+  paintLayers(player, c, state, places);
+  paintPositions(player, c, state, places);
+  paintSeen(player, c, state, places, mine);
+  paintLimit(player, c, state, places);
+  paintMarks(player, c, state, places, marks, cursor);
+  paintCellAxis(player, c, places, foot);
+  if (places.over >= 0) paintWhole(player, c, state, places);
+}
+function paintTaken(player, c, state, places) {
+  const { band, high, k, v, each } = places;
+  const gap = xOf(places, 1) - xOf(places, 0) > 5 ? 1 : 0;
+  for (const { from, to, seq, share: share2, shared } of columnsOf(state, places)) {
+    if (seq < 0) continue;
+    c.fillStyle = colourOf(player, seq);
+    const single = gap > 0;
+    for (let cell = from; cell < to; cell += single ? 1 : to - from) {
+      const x = xOf(places, cell);
+      const w = Math.max(0.6, xOf(places, single ? cell + 1 : to) - x - gap);
+      c.globalAlpha = 0.25 + 0.75 * share2;
+      c.fillRect(x, band, w, high);
+      c.globalAlpha *= 0.82;
+      c.fillRect(x, k, w, each);
+      c.fillRect(x, v, w, each);
+      if (!shared) continue;
+      c.globalAlpha = 1;
+      c.fillStyle = player.palette.page;
+      c.fillRect(x, band + high - 4, w, 1.5);
+      c.fillStyle = colourOf(player, seq);
+    }
+  }
+  c.globalAlpha = 1;
+}
+function paintPending({ palette }, c, state, places) {
+  const { nLayer } = state.shape;
+  for (
+    const [top, pending] of
+    /** @type {[number, Uint8Array][]} */
+    [[places.k, state.pending.k], [places.v, state.pending.v]]
+  ) {
+    const high = places.each / nLayer;
+    c.fillStyle = palette.page;
+    for (let il = 0; il < nLayer; il++) {
+      if (!pending[il]) continue;
+      let to = il;
+      while (to + 1 < nLayer && pending[to + 1]) to++;
+      for (const run of inRange(state.slot, places.range)) c.fillRect(xOf(places, run.cell), top + il * high, widthOf(places, run), (to - il + 1) * high);
+      il = to;
+    }
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 1;
+    for (const run of inRange(state.slot, places.range)) c.strokeRect(Math.round(xOf(places, run.cell)) - 0.5, Math.round(top) - 0.5, Math.round(widthOf(places, run)) + 1, Math.round(places.each) + 1);
+  }
+}
+function inRange(runs, { from, to }) {
+  return runs.map(({ cell, n }) => ({ cell: Math.max(cell, from), n: Math.min(cell + n, to) - Math.max(cell, from) })).filter((run) => run.n > 0);
+}
+function widthOf(places, run) {
+  return Math.max(1.5, xOf(places, run.cell + run.n) - xOf(places, run.cell));
+}
+function paintLayers({ palette, fonts }, c, state, places) {
+  const { nLayer } = state.shape;
+  const high = places.each / nLayer;
+  if (high < 4) return;
+  c.fillStyle = palette.page;
+  for (const top of [places.k, places.v]) for (let il = 1; il < nLayer; il++) c.fillRect(places.left, Math.round(top + il * high) - 0.5, places.wide, 1);
+  if (high < 11) return;
+  c.font = `9.5px ${fonts.mono}`;
+  c.textAlign = "right";
+  c.fillStyle = palette.faint;
+  for (const top of [places.k, places.v]) for (let il = 0; il < nLayer; il++) c.fillText(String(il), places.left - 26, top + (il + 0.5) * high + 0.5);
+}
+function paintPositions({ fonts }, c, state, places) {
+  const { range: range2, band, high } = places;
+  const room = xOf(places, 1) - xOf(places, 0);
+  let widest = 0;
+  for (let cell = range2.from; cell < range2.to; cell++) widest = Math.max(widest, state.pos[cell]);
+  if (room < 6.2 * String(widest).length + 2) return;
+  c.font = `${high > 16 ? 10.5 : 9.5}px ${fonts.mono}`;
+  c.textAlign = "center";
+  c.fillStyle = "#10151d";
+  for (let cell = range2.from; cell < range2.to; cell++) if (state.nSeqs[cell]) c.fillText(String(state.pos[cell]), xOf(places, cell) + (room - 1) / 2, band + high / 2 + 0.5);
+}
+function paintSeen({ palette }, c, state, places, mine) {
+  const { from, to } = places.range;
+  c.fillStyle = palette.ink;
+  for (let cell = from; cell < to; cell++) {
+    if (!sees(state, cell, mine[cell] === 1)) continue;
+    let end = cell + 1;
+    while (end < to && sees(state, end, mine[end] === 1)) end++;
+    c.fillRect(xOf(places, cell), places.band - 4, Math.max(1, xOf(places, end) - xOf(places, cell) - 1), 2);
+    cell = end;
+  }
+}
+function paintLimit({ palette, fonts }, c, { nKv }, places) {
+  const { from, to } = places.range;
+  if (nKv <= from || nKv >= to) return;
+  const x = Math.round(xOf(places, nKv)) + 0.5;
+  c.strokeStyle = palette.soft;
+  c.setLineDash([3, 3]);
+  c.beginPath();
+  c.moveTo(x, places.band - 4);
+  c.lineTo(x, places.foot);
+  c.stroke();
+  c.setLineDash([]);
+  c.font = `10px ${fonts.ui}`;
+  c.fillStyle = palette.soft;
+  c.textAlign = x > places.left + places.wide - 50 ? "right" : "left";
+  c.fillText("n_kv", x + (c.textAlign === "left" ? 4 : -4), places.band + places.high / 2);
+}
+function paintMarks({ palette }, c, state, places, marks, cursor) {
+  const { from, to } = places.range;
+  const bottom = places.v + places.each;
+  const frame = (a, b) => {
+    const x = Math.round(xOf(places, a)) - 0.5;
+    c.strokeRect(x - 0.5, places.band - 1, Math.max(3, Math.round(xOf(places, b)) - x), bottom - places.band + 2);
+  };
+  c.strokeStyle = palette.accent;
+  c.lineWidth = 2;
+  if (marks.found) c.setLineDash([4, 3]);
+  for (const run of runsOf(marks.cells)) if (run.cell < to && run.cell + run.n > from) frame(Math.max(from, run.cell), Math.min(to, run.cell + run.n));
+  c.setLineDash([]);
+  if (marks.layer >= 0) {
+    const high = places.each / state.shape.nLayer;
+    const top = marks.which ? places.v : places.k;
+    for (const run of inRange(state.slot, places.range)) c.strokeRect(Math.round(xOf(places, run.cell)) - 1, top + marks.layer * high - 1, widthOf(places, run) + 2, Math.max(3, high + 2));
+  }
+  if (marks.gone) for (const cell of marks.cells) cross(c, xOf(places, cell), xOf(places, cell + 1), places.band, places.high);
+  if (cursor >= from && cursor < to) {
+    c.strokeStyle = palette.ink;
+    frame(cursor, cursor + 1);
+  }
+  c.lineWidth = 1;
+}
+function cross(c, x0, x1, y, h) {
+  const [x, r] = [(x0 + x1) / 2, Math.min(5, h / 2 - 2, Math.max(2, (x1 - x0) / 2 - 2))];
+  c.beginPath();
+  c.moveTo(x - r, y + h / 2 - r);
+  c.lineTo(x + r, y + h / 2 + r);
+  c.moveTo(x + r, y + h / 2 - r);
+  c.lineTo(x - r, y + h / 2 + r);
+  c.stroke();
+}
+function runsOf(cells) {
+  const runs = [];
+  for (const cell of [...cells].sort((p, q) => p - q)) {
+    const last = runs[runs.length - 1];
+    if (last && last.cell + last.n === cell) last.n++;
+    else runs.push({ cell, n: 1 });
+  }
+  return runs;
+}
+function paintCellAxis({ palette, fonts }, c, places, top) {
+  const { from, to } = places.range;
+  const wanted = Math.max(2, places.wide / 64);
+  const step = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384].find((s) => (to - from) / s <= wanted) ?? 32768;
+  c.font = `10px ${fonts.ui}`;
+  c.textAlign = "left";
+  c.fillStyle = palette.faint;
+  c.fillText("cell", 12, top + 6);
+  for (let cell = Math.ceil(from / step) * step; cell < to; cell += step) {
+    const x = xOf(places, cell);
+    c.fillRect(Math.round(x), top - 2, 1, 3);
+    c.fillText(String(cell), x + 3, top + 6);
+  }
+}
+function paintWhole(player, c, state, places) {
+  const { palette } = player;
+  const whole2 = { ...places, range: { from: 0, to: state.shape.nCells } };
+  c.fillStyle = palette.line;
+  c.fillRect(places.left, places.over, places.wide, 5);
+  for (const { from, to, seq, share: share2 } of columnsOf(state, whole2)) {
+    if (seq < 0) continue;
+    c.globalAlpha = 0.3 + 0.7 * share2;
+    c.fillStyle = colourOf(player, seq);
+    c.fillRect(xOf(whole2, from), places.over, Math.max(0.6, xOf(whole2, to) - xOf(whole2, from)), 5);
+  }
+  c.globalAlpha = 1;
+  c.strokeStyle = palette.ink;
+  const [x0, x1] = [xOf(whole2, places.range.from), xOf(whole2, places.range.to)];
+  c.strokeRect(Math.round(x0) - 0.5, places.over - 1.5, Math.max(4, Math.round(x1 - x0)), 8);
 }
 
 // kv.js
-var kvDetail = tableDetail({
+var FACTS = { width: 560, height: 190 };
+var CLICK = 4;
+var FEWEST = 32;
+var kvDetail = {
   name: "kv",
   title: "KV cache",
-  track: "cell",
-  columns: [{ head: "cell", right: true }, { head: "position", right: true }, { head: "sequence", right: true }],
-  widths: "1fr 1fr 1fr",
-  rows: cellRows,
-  plot: paintCells2,
-  plotHeight: 74,
-  empty: "No cell is taken at this step."
-});
-function cellRows(player, step) {
-  const track = player.tracks.track("cell");
-  const [cell, pos, seq] = ["cell", "pos", "seq"].map((n) => track.col(n));
-  const at = player.tracks.field(step, "cell");
-  const rows = track.openAt(step).sort((p, q) => cell[p] - cell[q]);
-  return rows.map((r) => ({ cells: [String(cell[r]), String(pos[r]), String(seq[r])], marked: cell[r] === at }));
-}
+  has: ({ tracks }) => tracks.track("cell").length > 0 || tracks.track("cache").length > 0,
+  make: (player, pane) => new KvView(player, pane)
+};
+var KvView = class extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, {
+      title: "KV cache",
+      keys: "cell by cell",
+      empty: "No cache stands at this step. Record a context of a model: with vg.record() as trace: ctx.decode(tokens)."
+    });
+    this.state = null;
+    this.mine = new Uint8Array(0);
+    this.zoomed = null;
+    this.brush = null;
+    this.all = false;
+    this.button = el("button", "vg-button vg-text-button", { type: "button", text: "All cells", "aria-pressed": "false", title: "Show the whole cache, or the cells that the trace uses" });
+    this.button.addEventListener("click", () => this.toggleAll());
+    this.tools = [this.button];
+    this.foot = el("div", "vg-kv-foot");
+    this.facts = el("aside", "vg-kv-facts", { "aria-label": "Of this cache" });
+    this.shown = -1;
+    this.main.append(this.foot);
+    this.element.classList.add("vg-kv");
+    this.element.append(this.facts);
+    this.sizer = new ResizeObserver((entries) => {
+      const { width, height } = entries[entries.length - 1].contentRect;
+      this.element.classList.toggle("vg-low", width < FACTS.width || height < FACTS.height);
+    });
+    this.sizer.observe(this.element);
+    this.listenBrush();
+  }
+  listenBrush() {
+    const { box } = this.surface;
+    box.addEventListener("pointerdown", (event) => {
+      if (!this.state || event.button) return;
+      box.setPointerCapture(event.pointerId);
+      this.brush = { from: event.offsetX, to: event.offsetX };
+    });
+    box.addEventListener("pointermove", (event) => {
+      if (!this.brush) return;
+      this.brush.to = event.offsetX;
+      this.player.redraw(this.pane);
+    });
+    box.addEventListener("pointerup", () => this.endBrush());
+    box.addEventListener("dblclick", () => this.zoomTo(null));
+  }
+  endBrush() {
+    const { brush, state } = this;
+    this.brush = null;
+    if (!state || !brush || Math.abs(brush.to - brush.from) < CLICK) return;
+    const places = this.places(state);
+    const [a, b] = [cellAt(places, brush.from), cellAt(places, brush.to)].sort((p, q) => p - q);
+    const from = Math.max(0, a);
+    this.zoomTo({ from, to: Math.min(state.shape.nCells, Math.max(from + 4, b + 1)) });
+  }
+  /** @param {{from: number, to: number} | null} range */
+  zoomTo(range2) {
+    this.zoomed = range2;
+    this.button.textContent = range2 ? "Zoom out" : "All cells";
+    this.player.redraw(this.pane);
+  }
+  toggleAll() {
+    if (this.zoomed) return this.zoomTo(null);
+    this.all = !this.all;
+    this.button.setAttribute("aria-pressed", String(this.all));
+    this.player.redraw(this.pane);
+  }
+  /** @param {KvState} state */
+  rangeOf({ shape }) {
+    if (this.zoomed && this.zoomed.to <= shape.nCells) return this.zoomed;
+    const used = Math.max(FEWEST, Math.ceil(shape.used / 8) * 8);
+    return { from: 0, to: this.all ? shape.nCells : Math.min(shape.nCells, used) };
+  }
+  /** @param {KvState} state */
+  places(state) {
+    return placesOf(state, this.rangeOf(state), this.surface.width, this.surface.height);
+  }
+  /** @param {number} step */
+  prepare(step) {
+    const state = this.state = kvAt(this.player, step);
+    if (!state) return null;
+    this.mine = cellsOf(this.player, step, state, state.newest.seq);
+    if (this.shown !== state.shape.cache) this.showFacts(state);
+    const { taken: taken2, shape, sequences, nKv } = state;
+    const each = (shape.bytesK + shape.bytesV) / Math.max(1, shape.nCells);
+    const bytes = each ? ` (${formatBytes(Math.round(each * taken2))} of ${formatBytes(shape.bytesK + shape.bytesV)})` : "";
+    const parts = [...sequences].sort((p, q) => p[0] - q[0]).map(([seq, n]) => `sequence ${seq}: ${n}`);
+    const change = lastChange(this.player, step);
+    const looked = nKv ? `attention looks at the first ${nKv} (n_kv)` : "";
+    return {
+      strong: `${taken2} of ${counted(shape.nCells, "cell")} taken${bytes}`,
+      rest: [change, parts.slice(0, 6).join(", "), looked].filter(Boolean).join("; ")
+    };
+  }
+  /** @param {KvState} state */
+  showFacts({ shape }) {
+    this.shown = shape.cache;
+    makeFacts(this.facts, shape);
+    const sides = shape.typeK ? `K ${shape.typeK} ${formatBytes(shape.bytesK)}, V ${shape.typeV} ${formatBytes(shape.bytesV)}` : "";
+    const words = [sides, `${shape.nLayer} layers`, headsWords(shape)].filter(Boolean).join("; ");
+    this.foot.textContent = words;
+    this.foot.title = words;
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} _w @param {number} h @param {number} step */
+  paint(c, _w, h, step) {
+    const { state, player } = this;
+    if (!state) return;
+    const places = this.places(state);
+    paintKv(player, c, state, places, this.marksAt(step, state), this.mine, this.cursor);
+    if (!this.brush) return;
+    c.globalAlpha = 0.16;
+    c.fillStyle = player.palette.accent;
+    c.fillRect(Math.min(this.brush.from, this.brush.to), 0, Math.abs(this.brush.to - this.brush.from), h);
+    c.globalAlpha = 1;
+  }
+  /** What the step's event speaks of. @param {number} step @param {KvState} state */
+  marksAt(step, state) {
+    const { tracks } = this.player;
+    const kind = tracks.kindOf(step).name;
+    const marks = { cells: /* @__PURE__ */ new Set(), gone: false, found: false, layer: -1, which: 0 };
+    if (kind === "CellSet" || kind === "CellFreed" || kind === "WindowEvicted") {
+      marks.cells.add(tracks.field(step, "cell"));
+      marks.gone = kind !== "CellSet";
+    } else if (kind === "CellsFound") {
+      marks.cells = new Set(tracks.field(step, "cells"));
+      marks.found = true;
+    } else if (kind === "KvWritten") {
+      marks.layer = tracks.field(step, "layer");
+      marks.which = tracks.field(step, "which") === "V" ? 1 : 0;
+    } else if (kind === "SeqOp") {
+      const [seq, p0, p1] = ["seq_id", "p0", "p1"].map((name) => tracks.field(step, name));
+      const mine = seq < 0 ? null : cellsOf(this.player, step, state, seq);
+      state.pos.forEach((pos, cell) => {
+        if (pos >= p0 && pos < p1 && pos >= 0 && (!mine || mine[cell])) marks.cells.add(cell);
+      });
+    }
+    return marks;
+  }
+  /** A place is cell * 2 layers + layer, V's after K's; over the positions the cell's first. @param {number} x @param {number} y */
+  findAt(x, y) {
+    const { state } = this;
+    if (!state || this.brush) return -1;
+    const places = this.places(state);
+    const cell = cellAt(places, x);
+    if (x < places.left || cell < places.range.from || cell >= places.range.to || y < places.band - 5 || y > places.v + places.each) return -1;
+    return cell;
+  }
+  /** The layer and side at a height, -1 over the positions. @param {number} y */
+  layerAt(y) {
+    const { state } = this;
+    if (!state) return { layer: -1, which: 0 };
+    const places = this.places(state);
+    const which = y >= places.v ? 1 : 0;
+    const at = Math.floor((y - (which ? places.v : places.k)) / places.each * state.shape.nLayer);
+    return { layer: y < places.k || at >= state.shape.nLayer ? -1 : at, which };
+  }
+  /** @param {number} k @param {number} x @param {number} y */
+  showCard(k, x, y) {
+    this.pointed = this.layerAt(y);
+    super.showCard(k, x, y);
+  }
+  /** @param {number} cell */
+  cardOf(cell) {
+    const { state, player, step } = this;
+    if (!state) return null;
+    const { shape } = state;
+    const { layer, which } = this.pointed ?? { layer: -1, which: 0 };
+    const pairs = [];
+    if (state.nSeqs[cell]) {
+      const seqs = sequencesOf(player, step, shape.cache, cell);
+      pairs.push(["position", String(state.pos[cell])], [seqs.length > 1 ? "sequences" : "sequence", seqs.join(", ")]);
+      const seen = sees(state, cell, this.mine[cell] === 1);
+      if (state.newest.seq >= 0) pairs.push(["attended", seen ? `yes, by position ${state.newest.pos}` : `no: ${this.whyUnseen(state, cell)}`]);
+    } else pairs.push(["holds", "nothing"]);
+    const bytes = (which ? shape.bytesV : shape.bytesK) / Math.max(1, shape.nCells * shape.nLayer);
+    const fresh = state.slot.some((run) => cell >= run.cell && cell < run.cell + run.n);
+    if (layer >= 0) {
+      const waits = fresh && (which ? state.pending.v : state.pending.k)[layer];
+      pairs.push(["layer", `${layer}, ${which ? "V" : "K"}`], ["bytes", `${formatBytes(Math.round(bytes))} of ${which ? shape.typeV : shape.typeK}`]);
+      if (state.nSeqs[cell]) pairs.push(["written", waits ? "not yet" : fresh ? "in this evaluation" : "earlier"]);
+    } else if (shape.bytesK) pairs.push(["bytes", `${formatBytes(Math.round((shape.bytesK + shape.bytesV) / shape.nCells))} in ${shape.nLayer} layers`]);
+    return { head: `cell ${cell}`, pairs };
+  }
+  /** @param {KvState} state @param {number} cell */
+  whyUnseen(state, cell) {
+    if (this.mine[cell] !== 1) return "another sequence";
+    if (cell >= state.nKv) return "beyond n_kv";
+    return state.pos[cell] > state.newest.pos ? "it comes later" : `out of the window of ${state.window}`;
+  }
+  /** @param {number} cell */
+  placeOf(cell) {
+    if (!this.state) return null;
+    const places = this.places(this.state);
+    return { x: (xOf(places, cell) + xOf(places, cell + 1)) / 2, y: places.band + places.high / 2 };
+  }
+  /** @param {number} k @param {number} by */
+  nextOf(k, by) {
+    if (!this.state) return -1;
+    const { from, to } = this.rangeOf(this.state);
+    if (k < 0) return this.state.slot[0]?.cell ?? from;
+    return Math.max(from, Math.min(to - 1, k + by));
+  }
+  stop() {
+    this.sizer.disconnect();
+    super.stop();
+  }
+};
 
 // pages.js
 var PAD2 = 12;
@@ -2542,52 +3542,349 @@ var pagesDetail = tableDetail({
 });
 
 // reuse.js
-var reuseDetail = tableDetail({
+var STRIP = 40;
+var PAD3 = 12;
+var BAR3 = { top: 6, high: 14 };
+var ROW3 = 23;
+var WIDEST = 26;
+var MOST_WHYS = 2;
+var reuseDetail = {
   name: "reuse",
   title: "Reuse",
-  track: "reuse",
-  columns: [{ head: "asked by" }, { head: "condition" }, { head: "had", right: true }, { head: "needs", right: true }, { head: "holds" }],
-  widths: "minmax(0, 1.5fr) minmax(0, 1.2fr) 0.8fr 0.8fr 0.5fr",
-  rows: reuseRows,
-  empty: "No reuse check at this step."
-});
-function reuseRows(player, step) {
-  const { tracks } = player;
-  const track = tracks.track("reuse");
-  const [evaluation, ok] = ["eval", "ok"].map((n) => track.col(n));
-  const rows = track.openAt(step);
-  const last = rows.reduce((e, r) => Math.max(e, evaluation[r]), -1);
-  return rows.filter((r) => evaluation[r] === last).map((r) => ({
-    cells: [...["owner", "condition", "had", "needs"].map((n) => track.str(n, r)), ok[r] ? "yes" : "no"],
-    marked: track.a[r] === step,
-    bad: !ok[r]
-  }));
+  has: ({ tracks }) => tracks.track("reuse").length > 0 || tracks.kindNamed.ReuseDecided !== void 0 && tracks.kind.includes(tracks.kindNamed.ReuseDecided.index),
+  make: (player, pane) => new ReuseView(player, pane)
+};
+function askedAt(player, step) {
+  const decided = eventsOf(player, "ReuseDecided");
+  const track = player.tracks.track("reuse");
+  const at = upperBound(decided, step) - 1;
+  const [last, before] = [decided[at] ?? -1, decided[at - 1] ?? -1];
+  const open = track.openAt(step).sort((p, q) => track.a[p] - track.a[q]);
+  const now = open.filter((r) => track.a[r] > last);
+  if (now.length) return { rows: now, decided: -1 };
+  return { rows: open.filter((r) => track.a[r] > before), decided: last };
 }
+function verdictOf({ tracks }, { rows, decided }) {
+  const track = tracks.track("reuse");
+  const ok = track.col("ok");
+  const hold = rows.filter((r) => ok[r]).length;
+  const failed = rows.filter((r) => !ok[r]).map((r) => `${track.str("condition", r)} ${track.str("had", r)} → ${track.str("needs", r)}`);
+  if (decided < 0) return rows.length ? { strong: `asking: ${hold} of ${rows.length} hold so far`, rest: failed.join(", "), bad: failed.length > 0 } : null;
+  if (tracks.field(decided, "reused")) return { strong: `graph reused: ${hold} of ${counted(rows.length, "condition")} hold`, rest: "" };
+  const more = failed.length > MOST_WHYS ? ` and ${failed.length - MOST_WHYS} more` : "";
+  const why = failed.length ? failed.slice(0, MOST_WHYS).join(", ") + more : String(tracks.field(decided, "why"));
+  return { strong: `built anew: ${why}`, rest: rows.length ? `${hold} of ${counted(rows.length, "condition")} hold` : "", bad: true };
+}
+var ReuseView = class extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, {
+      title: "Reuse",
+      keys: "evaluation by evaluation",
+      empty: "No graph was asked for yet. From the second decode of a context on, its standing graph is checked."
+    });
+    this.asked = { rows: [], decided: -1 };
+    this.surface.box.style.flex = `0 0 ${STRIP}px`;
+    this.surface.box.style.minHeight = `${STRIP}px`;
+    const heads = ["asked by", "condition", "had", "needs", "holds"];
+    const right = (k) => k === 2 || k === 3 ? "vg-right" : "";
+    this.head = el("div", "vg-grid-head", {}, heads.map((text, k) => el("span", right(k), { text })));
+    this.list = new VirtualList({
+      label: "Conditions in the order in which they were asked",
+      rowHeight: ROW3,
+      makeRow: () => el("div", "vg-grid-row", {}, heads.map((_, k) => el("span", right(k)))),
+      fillRow: (row, index) => this.fillRow(row, index)
+    });
+    this.main.append(this.head, this.list.element);
+    this.element.classList.add("vg-table");
+    this.element.style.setProperty("--vg-columns", "minmax(0, 1.4fr) minmax(0, 1.2fr) minmax(36px, 0.7fr) minmax(36px, 0.7fr) 44px");
+  }
+  /** @param {number} step */
+  prepare(step) {
+    this.asked = askedAt(this.player, step);
+    const words = verdictOf(this.player, this.asked);
+    for (const part of [this.head, this.list.element]) if (part.hidden !== !words) part.hidden = !words;
+    this.list.setLength(this.asked.rows.length);
+    const { a } = this.player.tracks.track("reuse");
+    const at = this.asked.rows.findIndex((r) => a[r] === step);
+    if (at >= 0) this.list.show(at);
+    if (!words) return null;
+    const { reused, known } = this.counts();
+    return { ...words, rest: [words.rest, `${reused} of ${counted(known, "evaluation")} reused a graph`].filter(Boolean).join("; ") };
+  }
+  counts() {
+    return this.player.relations.keep("reuse counts", () => {
+      const reused = this.player.tracks.track("eval").col("reused");
+      return { known: reused.length, reused: Array.from(reused).filter(Boolean).length };
+    });
+  }
+  /** @param {HTMLElement} element @param {number} index */
+  fillRow(element, index) {
+    const r = this.asked.rows[index];
+    const track = this.player.tracks.track("reuse");
+    if (r === void 0) return;
+    const ok = track.col("ok")[r] === 1;
+    [...["owner", "condition", "had", "needs"].map((name) => track.str(name, r)), ok ? "✓ yes" : "✗ no"].forEach((text, k) => setText(element.children[k], text));
+    element.classList.toggle("vg-marked", track.a[r] === this.step);
+    element.classList.toggle("vg-bad", !ok);
+  }
+  /** @param {number} k row of the evaluations */
+  x(k) {
+    const n = this.player.tracks.track("eval").length;
+    return PAD3 + k * Math.min(WIDEST, (this.surface.width - 2 * PAD3) / Math.max(1, n));
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} w @param {number} _h @param {number} step */
+  paint(c, w, _h, step) {
+    const { palette, fonts, tracks } = this.player;
+    const track = tracks.track("eval");
+    const reused = track.col("reused");
+    const wide = this.x(1) - this.x(0);
+    const gap = wide > 5 ? 2 : 0;
+    const current = upperBound(track.a, step) - 1;
+    for (let k = 0; k < track.length; k++) {
+      c.globalAlpha = k <= current ? 1 : 0.3;
+      c.fillStyle = reused[k] ? palette.families[2] : palette.families[3];
+      const short = reused[k] ? 0 : 4;
+      c.fillRect(this.x(k), BAR3.top + (reused[k] ? BAR3.high / 2 : 0), Math.max(0.7, wide - gap), BAR3.high / 2 + short - (reused[k] ? 0 : -3));
+    }
+    c.globalAlpha = 1;
+    for (
+      const [k, colour] of
+      /** @type {[number, string][]} */
+      [[current, palette.accent], [this.cursor, palette.ink]]
+    ) {
+      if (k < 0) continue;
+      c.strokeStyle = colour;
+      c.lineWidth = 2;
+      c.strokeRect(this.x(k) - 1, BAR3.top - 3, Math.max(4, wide - gap + 2), BAR3.high + 6);
+    }
+    c.font = `10px ${fonts.ui}`;
+    c.fillStyle = palette.faint;
+    let x = PAD3;
+    for (
+      const [text, family] of
+      /** @type {[string, number][]} */
+      [["built anew", 3], ["reused", 2]]
+    ) {
+      c.fillStyle = palette.families[family];
+      c.fillRect(x, STRIP - 11, 8, family === 3 ? 8 : 5);
+      c.fillStyle = palette.soft;
+      c.fillText(text, x + 12, STRIP - 7);
+      x += 76;
+    }
+    if (w > 330) c.fillText("one bar an evaluation", x + 6, STRIP - 7);
+  }
+  /** @param {number} x */
+  findAt(x) {
+    const k = Math.floor((x - PAD3) / (this.x(1) - this.x(0)));
+    return k >= 0 && k < this.player.tracks.track("eval").length ? k : -1;
+  }
+  /** @param {number} k */
+  cardOf(k) {
+    const track = this.player.tracks.track("eval");
+    const [index, n, pos, reused, ns] = ["index", "n_tokens", "pos", "reused", "ns"].map((name) => track.col(name)[k]);
+    const pairs = [["graph", reused ? "reused" : "built anew"]];
+    if (n) pairs.push(["tokens", `${n} at position ${pos}`]);
+    if (ns) pairs.push(["computed in", formatNs(ns)]);
+    return { head: `evaluation ${index}`, pairs };
+  }
+  /** @param {number} k */
+  placeOf(k) {
+    return { x: this.x(k), y: BAR3.top + BAR3.high };
+  }
+  /** @param {number} k @param {number} by */
+  nextOf(k, by) {
+    const track = this.player.tracks.track("eval");
+    const from = k < 0 ? upperBound(track.a, this.step) - 1 : k + by;
+    return Math.max(0, Math.min(track.length - 1, from));
+  }
+  /** To the verdict of that evaluation, or where it begins. @param {number} k */
+  choose(k) {
+    const track = this.player.tracks.track("eval");
+    const decided = eventsOf(this.player, "ReuseDecided");
+    const verdict = decided[upperBound(decided, track.a[k] - 1)] ?? -1;
+    this.player.go(verdict >= 0 && verdict < track.b[k] ? verdict : track.a[k]);
+  }
+  stop() {
+    this.list.stop();
+    super.stop();
+  }
+};
 
 // scratch.js
-var scratchDetail = tableDetail({
+var LEFT3 = 12;
+var TOP3 = 20;
+var FOOT = 16;
+var scratchDetail = {
   name: "scratch",
   title: "Scratch",
-  track: "scratch",
-  columns: [{ head: "tensor" }, { head: "tasks", right: true }, { head: "scratch", right: true }, { head: "maximum", right: true }],
-  widths: "minmax(0, 2fr) 0.6fr 1fr 1fr",
-  rows: scratchRows,
-  plot: paintScratch,
-  plotHeight: 54,
-  empty: "No scratch is planned yet."
-});
-function scratchRows(player, step) {
+  has: ({ tracks }) => tracks.track("scratch").length > 0,
+  make: (player, pane) => new ScratchView(player, pane)
+};
+function scratchAt(player, step) {
   const { tracks, relations } = player;
   const track = tracks.track("scratch");
-  const [graph, tensor, tasks, size, maximum] = ["graph", "tensor", "n_tasks", "work_size", "maximum"].map((n) => track.col(n));
-  const g = relations.focus.graph[step];
-  const current = relations.tensorAt(step);
-  return track.openAt(step).filter((r) => graph[r] === g && (size[r] > 0 || tensor[r] === current)).map((r) => ({
-    cells: [visible(tracks.name(tensor[r])), String(tasks[r]), formatBytes(size[r]), formatBytes(maximum[r])],
-    marked: tensor[r] === current,
-    tensor: tensor[r]
-  }));
+  const [graph, tensor, size] = ["graph", "tensor", "work_size"].map((name) => track.col(name));
+  const open = track.openAt(step);
+  if (!open.length) return null;
+  const [focus, whole2] = [relations.focus.graph[step], tracks.columns.column("graph.part_of")];
+  const latest = (rows2) => rows2.reduce((at, r) => track.a[r] > track.a[at] ? r : at, rows2[0]);
+  const mine = open.filter((r) => graph[r] === focus || whole2[graph[r]] === focus);
+  const g = graph[latest(mine.length ? mine : open)];
+  const { position } = relations.home;
+  const rows = open.filter((r) => graph[r] === g).sort((p, q) => position[tensor[p]] - position[tensor[q]]);
+  const winner = rows.reduce((at, r) => size[r] > size[at] ? r : at, rows[0]);
+  const ptr = tracks.columns.column("graph.ptr");
+  const begun = rows.reduce((least, r) => Math.min(least, track.a[r]), Infinity);
+  const end = eventsOf(player, "PlanEnd").findLast((i) => i <= step && i > begun && tracks.field(i, "graph") === g) ?? -1;
+  return { graph: g, rows, n: Math.max(rows.length, ptr[g + 1] - ptr[g]), winner, most: size[winner], end };
 }
+function termsOf({ tracks }, row) {
+  const { a } = tracks.track("scratch");
+  for (let i = a[row]; i >= Math.max(0, a[row] - 1); i--) if (tracks.kindOf(i).name === "NodePlanned") return String(tracks.field(i, "terms"));
+  return "";
+}
+var ScratchView = class extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, {
+      title: "Scratch",
+      keys: "node by node, those that need any",
+      empty: "No scratch is planned at this step. ggml.graph_plan(graph, n_threads) plans it, before a graph is computed."
+    });
+    this.plan = null;
+    this.focus = -1;
+  }
+  /** @param {number} step */
+  prepare(step) {
+    const { player } = this;
+    const { tracks, relations, selected } = player;
+    const plan = this.plan = scratchAt(player, step);
+    if (!plan) return null;
+    const track = tracks.track("scratch");
+    const [tensor, tasks, size] = ["tensor", "n_tasks", "work_size"].map((name2) => track.col(name2));
+    const about2 = selected >= 0 ? selected : relations.tensorAt(step);
+    this.focus = plan.rows.find((r2) => tensor[r2] === about2) ?? -1;
+    const name = visible(tracks.name(tensor[plan.winner]));
+    let strong = plan.most ? `largest so far ${formatBytes(plan.most)}, ${name}` : "no node needs scratch so far";
+    if (plan.end >= 0) {
+      const [work, padding] = ["work_size", "padding"].map((field) => tracks.field(plan.end, field));
+      strong = work ? `work size ${formatBytes(work)} = ${name} ${formatBytes(plan.most)} + padding ${formatBytes(padding)}` : "no node needs scratch: work size 0";
+    }
+    const r = this.focus;
+    const terms = r < 0 ? "" : termsOf(player, r);
+    const rest = r < 0 ? "" : `${visible(tracks.name(tensor[r]))}: ${counted(tasks[r], "task")}, ${size[r] ? `${formatBytes(size[r])}${terms ? `: ${terms}` : ""}` : "no scratch"}`;
+    return { strong, rest };
+  }
+  /** @param {number} row */
+  x(row) {
+    const { plan, player, surface } = this;
+    const tensor = player.tracks.track("scratch").col("tensor")[row];
+    const at = player.relations.home.position[tensor];
+    return LEFT3 + at / Math.max(1, plan?.n ?? 1) * (surface.width - 2 * LEFT3);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} w @param {number} h */
+  paint(c, w, h) {
+    const { plan, player } = this;
+    if (!plan) return;
+    const { palette, fonts, tracks } = player;
+    const track = tracks.track("scratch");
+    const [tensor, size, maximum] = ["tensor", "work_size", "maximum"].map((name) => track.col(name));
+    const foot = h - FOOT;
+    const y = (bytes) => foot - bytes / Math.max(1, plan.most) * (foot - TOP3);
+    const wide = (w - 2 * LEFT3) / plan.n;
+    c.strokeStyle = palette.line;
+    c.lineWidth = 1;
+    c.strokeRect(LEFT3 - 0.5, foot + 0.5, w - 2 * LEFT3, 0);
+    for (const r of plan.rows) {
+      if (!size[r]) continue;
+      c.fillStyle = r === plan.winner ? palette.accent : palette.families[0];
+      c.fillRect(this.x(r), y(size[r]), Math.max(1.2, wide - (wide > 3 ? 1 : 0)), foot - y(size[r]));
+    }
+    c.strokeStyle = palette.ink;
+    c.beginPath();
+    let before = 0;
+    for (const r of plan.rows) {
+      const now = Math.max(before, maximum[r], size[r]);
+      c.lineTo(this.x(r), y(before));
+      c.lineTo(this.x(r), y(now));
+      before = now;
+    }
+    const last = plan.rows[plan.rows.length - 1];
+    c.lineTo(this.x(last) + wide, y(before));
+    c.stroke();
+    this.paintWinner(c, w, y(plan.most));
+    for (
+      const [r, colour] of
+      /** @type {[number, string][]} */
+      [[this.focus, palette.accent], [this.cursor >= 0 ? this.cursor : -1, palette.ink]]
+    ) {
+      if (r < 0) continue;
+      c.fillStyle = colour;
+      const x = this.x(r) + Math.max(1, wide) / 2;
+      c.beginPath();
+      c.moveTo(x, foot + 3);
+      c.lineTo(x - 4, foot + 10);
+      c.lineTo(x + 4, foot + 10);
+      c.fill();
+      c.fillRect(x - 0.5, TOP3, 1, foot - TOP3);
+    }
+    c.font = `10px ${fonts.ui}`;
+    c.fillStyle = palette.faint;
+    c.fillText("nodes in execution order", LEFT3, foot + 9);
+    c.textAlign = "right";
+    c.fillText(String(plan.n), w - LEFT3, foot + 9);
+    if (tensor.length) c.textAlign = "left";
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} w @param {number} y */
+  paintWinner(c, w, y) {
+    const { plan, player } = this;
+    if (!plan?.most) return;
+    const { palette, fonts, tracks } = player;
+    const name = visible(tracks.name(tracks.track("scratch").col("tensor")[plan.winner]));
+    const x = this.x(plan.winner);
+    c.font = `600 11px ${fonts.ui}`;
+    c.fillStyle = palette.accent;
+    c.textAlign = x > w * 0.6 ? "right" : "left";
+    c.fillText(`${name} ${formatBytes(plan.most)}`, x + (c.textAlign === "right" ? 2 : 0), y - 10);
+    c.textAlign = "left";
+  }
+  /** @param {number} x */
+  findAt(x) {
+    const { plan, surface, player } = this;
+    if (!plan) return -1;
+    const at = Math.floor((x - LEFT3) / (surface.width - 2 * LEFT3) * plan.n);
+    const [tensor, size] = ["tensor", "work_size"].map((name) => player.tracks.track("scratch").col(name));
+    const { position } = player.relations.home;
+    const near = plan.rows.filter((r) => Math.abs(position[tensor[r]] - at) <= Math.ceil(plan.n * 3 / surface.width));
+    return near.reduce((best, r) => best < 0 || size[r] > size[best] ? r : best, -1);
+  }
+  /** @param {number} row */
+  cardOf(row) {
+    const { tracks } = this.player;
+    const track = tracks.track("scratch");
+    const terms = termsOf(this.player, row);
+    const pairs = [["tasks", String(track.col("n_tasks")[row])], ["scratch", formatBytes(track.col("work_size")[row])]];
+    if (terms) pairs.push(["formula", terms]);
+    pairs.push(["largest so far", formatBytes(track.col("maximum")[row])]);
+    return { head: visible(tracks.name(track.col("tensor")[row])), pairs };
+  }
+  /** @param {number} row */
+  placeOf(row) {
+    return { x: this.x(row), y: TOP3 };
+  }
+  /** @param {number} k @param {number} by */
+  nextOf(k, by) {
+    const size = this.player.tracks.track("scratch").col("work_size");
+    const rows = (this.plan?.rows ?? []).filter((r) => size[r] > 0);
+    if (k < 0) return this.focus >= 0 && rows.includes(this.focus) ? this.focus : rows[0] ?? -1;
+    return rows[Math.max(0, Math.min(rows.length - 1, rows.indexOf(k) + by))] ?? -1;
+  }
+  /** @param {number} row */
+  choose(row) {
+    this.player.select(this.player.tracks.track("scratch").col("tensor")[row]);
+  }
+};
 
 // splits.js
 var STRIPE = 3.5;
@@ -2600,7 +3897,7 @@ function backendsOf({ tracks, relations }) {
     return names.length > 1 ? names : [];
   });
 }
-function colourOf({ palette }, k) {
+function colourOf2({ palette }, k) {
   return palette.backends[k % palette.backends.length];
 }
 function nameBackends(player, legend) {
@@ -2641,7 +3938,7 @@ function paintBackends(c, player, folding, step, scale, strip) {
   const high = scale < WHOLE_BELOW ? 8 : STRIPE;
   for (let row = 0; row < tensor.length; row++) {
     if (of[tensor[row]] === NOWHERE || !folding.shown(row)) continue;
-    c.fillStyle = colourOf(player, of[tensor[row]]);
+    c.fillStyle = colourOf2(player, of[tensor[row]]);
     c.fillRect(folding.x(row) - w[row] / 2 + 0.5, folding.y(row) + h[row] / 2 - high - 0.5, w[row] - 1, high);
   }
   for (const item of folding.items) {
@@ -2651,7 +3948,7 @@ function paintBackends(c, player, folding, step, scale, strip) {
       const placed = folding.graph.sections[s].nodes.map((t) => of[t]).filter((b) => b !== NOWHERE);
       placed.sort();
       placed.forEach((b, n) => {
-        c.fillStyle = colourOf(player, b);
+        c.fillStyle = colourOf2(player, b);
         const part = (wide - 1) / placed.length;
         c.fillRect(item.x + strip.left + wide * k + part * n, item.y + strip.top + strip.height + 3, part + 0.2, STRIPE);
       });
@@ -2679,7 +3976,7 @@ function paintCopies(c, player, { folding, painter }, step, scale) {
     const to = of[rows[dst[e]]];
     const copy = copied.get(rows[src[e]])?.find((k) => k.backend === to);
     if (!copy) continue;
-    c.strokeStyle = colourOf(player, to);
+    c.strokeStyle = colourOf2(player, to);
     c.setLineDash(copy.there ? [] : [6, 4]);
     c.beginPath();
     painter.trace(c, e, null, null);
@@ -2724,97 +4021,48 @@ var splitsDetail = tableDetail({
   empty: "No graph is split at this step."
 });
 
-// threads.js
-var LEFT2 = 66;
-var RIGHT = 12;
-var WHOLE = { top: 4, row: 5 };
-var AXIS = 15;
-var WINDOW = 24;
-var GAP2 = 4;
+// threads_paint.js
 var MOST = 16;
-var THREADS_HEIGHT = 104;
-function spanOf({ tracks, relations }, at) {
-  const spans = relations.keep("thread spans", () => {
-    const track = tracks.track("thread");
-    const [evaluation, thread, end, wait] = ["eval", "thread", "end_ns", "wait_ns"].map((n) => track.col(n));
-    const made = /* @__PURE__ */ new Map();
-    for (let r = 0; r < track.length; r++) {
-      const span = made.get(evaluation[r]) ?? { from: r, to: r, threads: 1, end: 1 };
-      made.set(evaluation[r], span);
-      span.to = r + 1;
-      span.threads = Math.min(MOST, Math.max(span.threads, thread[r] + 1));
-      span.end = Math.max(span.end, end[r] + wait[r]);
-    }
-    return made;
-  });
-  return (
-    /** @type {Span} */
-    spans.get(tracks.track("thread").col("eval")[at])
-  );
+function xOf2(clock, ns) {
+  return clock.left + (ns - clock.from) / Math.max(1, clock.to - clock.from) * (clock.right - clock.left);
 }
-function paintBars({ tracks, palette }, c, clock, from, to, top, high, done) {
+function paintBars({ tracks, palette, fonts }, c, clock, { top, high, from, to, done }) {
   const track = tracks.track("thread");
   const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
-  const x = (ns) => clock.left + (ns - clock.from) * f;
-  const bar = Math.max(1.5, high - (high > 8 ? 3 : 1));
+  const bar = Math.max(1.5, high - (high > 8 ? 4 : 1));
+  c.font = `10px ${fonts.mono}`;
+  c.textAlign = "left";
   for (let r = from; r < to; r++) {
     if (thread[r] >= MOST) continue;
     const y = top + thread[r] * high;
-    const [x0, x1, x2] = [x(begin[r]), x(end[r]), x(end[r] + wait[r])];
-    if (x2 < clock.left || x0 > clock.right) continue;
-    c.globalAlpha = r < done ? 1 : 0.35;
+    const [x0, x1, x2] = [begin[r], end[r], end[r] + wait[r]].map((ns) => Math.max(clock.left, Math.min(clock.right, xOf2(clock, ns))));
+    if (x2 <= clock.left || x0 >= clock.right) continue;
+    c.globalAlpha = r < done ? 1 : 0.3;
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
     c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar);
-    if (x2 - x1 > 1.5 && high > 8) hatch(c, x1, y, x2 - x1, bar, palette.faint);
+    if (x2 - x1 > 1.5 && high > 8) hatch(c, x1, y, x2 - x1 - 1, bar, palette.faint);
+    if (high < 13) continue;
+    const name = tracks.name(tensor[r]);
+    if (name.length * 6.1 + 8 > x1 - x0) continue;
+    c.fillStyle = "#10151d";
+    c.fillText(name, x0 + 4, y + bar / 2 + 0.5);
   }
   c.globalAlpha = 1;
 }
-function hatch(c, x, y, w, h, colour) {
-  c.save();
-  c.beginPath();
-  c.rect(x, y, w, h);
-  c.clip();
-  c.strokeStyle = colour;
-  c.lineWidth = 1;
-  c.beginPath();
-  const first = Math.floor(x / 5) * 5;
-  for (let k = first - h; k < x + w; k += 5) {
-    c.moveTo(k, y + h);
-    c.lineTo(k + h, y);
-  }
-  c.stroke();
-  c.restore();
-}
-function windowOf2({ tracks }, span, at) {
-  const track = tracks.track("thread");
-  const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const around = WINDOW * span.threads;
-  const page = Math.floor((at - span.from) / around);
-  const from = span.from + page * around;
-  const to = Math.min(span.to, from + around);
-  let [first, last] = [Infinity, 0];
-  for (let r = from; r < to; r++) {
-    first = Math.min(first, begin[r]);
-    last = Math.max(last, end[r] + wait[r]);
-  }
-  return { from, to, first, last };
-}
-function tickOf(span, wanted) {
-  const rough = Math.max(1, span / wanted);
+function tickOf(span2, wanted) {
+  const rough = Math.max(1, span2 / wanted);
   const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) ?? 10 * power;
 }
 function paintAxis({ palette, fonts }, c, clock, top, bottom) {
-  const span = Math.max(1, clock.to - clock.from);
-  const tick = tickOf(span, Math.max(2, (clock.right - clock.left) / 90));
+  const span2 = Math.max(1, clock.to - clock.from);
+  const tick = tickOf(span2, Math.max(2, (clock.right - clock.left) / 90));
   const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(tick / 1e6))));
-  c.font = `10.5px ${fonts.ui}`;
-  c.textBaseline = "middle";
+  c.font = `10px ${fonts.ui}`;
   c.textAlign = "center";
   c.lineWidth = 1;
   for (let ns = Math.ceil(clock.from / tick) * tick; ns <= clock.to; ns += tick) {
-    const x = clock.left + (ns - clock.from) / span * (clock.right - clock.left);
+    const x = xOf2(clock, ns);
     c.strokeStyle = palette.line;
     c.beginPath();
     c.moveTo(Math.round(x) + 0.5, top);
@@ -2828,69 +4076,240 @@ function paintAxis({ palette, fonts }, c, clock, top, bottom) {
   c.textAlign = "left";
   c.fillText("ms", 12, bottom + 8);
 }
-function paintThreads(player, c, w, h, step) {
-  const { tracks, relations, palette, fonts } = player;
-  const track = tracks.track("thread");
-  const [tensor, thread, begin, end] = ["tensor", "thread", "begin_ns", "end_ns"].map((n) => track.col(n));
-  const at = upperBound(track.a, step) - 1;
-  if (at < 0) return;
-  const span = spanOf(player, at);
-  const small = Math.max(1.5, Math.min(WHOLE.row, 20 / span.threads));
-  const whole2 = { left: LEFT2, right: w - RIGHT, from: 0, to: span.end };
-  const near = windowOf2(player, span, at);
-  const clock = { left: LEFT2, right: w - RIGHT, from: near.first, to: near.last };
-  const overview = WHOLE.top + small * span.threads;
-  const top = overview + GAP2 + 10;
-  const high = Math.min(26, (h - AXIS - top) / span.threads);
-  const bottom = top + high * span.threads;
-  paintBars(player, c, whole2, span.from, span.to, WHOLE.top, small, at + 1);
-  const x = (ns) => LEFT2 + ns / span.end * (w - LEFT2 - RIGHT);
-  c.strokeStyle = palette.ink;
-  c.lineWidth = 1;
-  c.strokeRect(Math.round(x(near.first)) - 0.5, WHOLE.top - 2.5, Math.max(3, Math.round(x(near.last) - x(near.first))), overview - WHOLE.top + 4);
-  paintAxis(player, c, clock, top, bottom);
-  paintBars(player, c, clock, near.from, near.to, top, high, at + 1);
-  const current = relations.tensorAt(step);
-  const f = (clock.right - clock.left) / Math.max(1, clock.to - clock.from);
-  c.strokeStyle = palette.accent;
-  c.lineWidth = 2;
-  for (let r = near.from; r < near.to; r++) {
-    if (tensor[r] !== current || thread[r] >= MOST) continue;
-    c.strokeRect(LEFT2 + (begin[r] - clock.from) * f, top + thread[r] * high, Math.max(3, (end[r] - begin[r]) * f), high - 3);
-  }
+function paintNames({ palette, fonts }, c, span2, middle, top, high) {
   c.fillStyle = palette.soft;
+  c.textAlign = "left";
   c.font = `10.5px ${fonts.ui}`;
-  c.textBaseline = "middle";
-  c.fillText(formatNs(span.end), 12, WHOLE.top + small * span.threads / 2);
-  for (let k = 0; k < span.threads && high >= 9; k++) c.fillText(`thread ${k}`, 12, top + k * high + (high - 3) / 2);
+  c.fillText(formatNs(span2.end), 12, middle);
+  for (let k = 0; k < span2.threads && high >= 9; k++) c.fillText(`thread ${k}`, 12, top + k * high + (high - 3) / 2);
 }
-var NEAR = 60;
-function threadRows(player, step) {
-  const { tracks } = player;
-  const track = tracks.track("thread");
-  const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const evaluation = track.col("eval");
-  const to = upperBound(track.a, step);
-  const rows = [];
-  for (let r = to - 1; r >= Math.max(0, to - NEAR) && evaluation[r] === evaluation[to - 1]; r--) rows.push(r);
-  const current = player.relations.tensorAt(step);
-  return rows.map((r) => ({
-    cells: [visible(tracks.name(tensor[r])), String(thread[r]), formatNs(end[r] - begin[r]), formatNs(wait[r])],
-    marked: tensor[r] === current,
-    tensor: tensor[r]
-  }));
-}
-var threadsDetail = tableDetail({
+
+// threads.js
+var LEFT4 = 66;
+var RIGHT2 = 12;
+var WHOLE2 = { top: 5, row: 6 };
+var AXIS2 = 17;
+var GAP2 = 14;
+var NEAR2 = 16;
+var LANE = 44;
+var CLICK2 = 4;
+var threadsDetail = {
   name: "threads",
   title: "Threads",
-  track: "thread",
-  columns: [{ head: "tensor" }, { head: "thread", right: true }, { head: "worked", right: true }, { head: "waited", right: true }],
-  widths: "minmax(0, 2fr) 0.6fr 0.9fr 0.9fr",
-  rows: threadRows,
-  plot: paintThreads,
-  plotHeight: THREADS_HEIGHT,
-  empty: "Nothing is computing at this step."
-});
+  has: ({ tracks }) => tracks.track("thread").length > 0,
+  make: (player, pane) => new ThreadsView(player, pane)
+};
+function spansOf({ tracks, relations }) {
+  return relations.keep("thread spans", () => {
+    const track = tracks.track("thread");
+    const [evaluation, thread, end, wait] = ["eval", "thread", "end_ns", "wait_ns"].map((n) => track.col(n));
+    const made = /* @__PURE__ */ new Map();
+    for (let r = 0; r < track.length; r++) {
+      const span2 = made.get(evaluation[r]) ?? { evaluation: evaluation[r], from: r, to: r, threads: 1, end: 1 };
+      made.set(evaluation[r], span2);
+      span2.to = r + 1;
+      span2.threads = Math.max(span2.threads, thread[r] + 1);
+      span2.end = Math.max(span2.end, end[r] + wait[r]);
+    }
+    return made;
+  });
+}
+function shareOf({ tracks, relations }, span2) {
+  return relations.keep(`thread share ${span2.evaluation}`, () => {
+    const track = tracks.track("thread");
+    const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+    let [worked, waited, longest] = [0, 0, -1];
+    for (let r = span2.from; r < span2.to; r++) {
+      worked += end[r] - begin[r];
+      waited += wait[r];
+      if (wait[r] > 0 && (longest < 0 || wait[r] > wait[longest])) longest = r;
+    }
+    const all = span2.threads * span2.end;
+    return { busy: worked / all, waited: waited / all, longest };
+  });
+}
+var ThreadsView = class extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, {
+      title: "Threads",
+      keys: "bar by bar",
+      empty: "Nothing is computing at this step. Go to a NodeBegin event; ctx.decode(tokens) or ggml.graph_compute makes them."
+    });
+    this.span = null;
+    this.at = -1;
+    this.zoomed = null;
+    this.zoomedIn = -1;
+    this.brush = null;
+    this.button = el("button", "vg-button vg-text-button", { type: "button", text: "Follow the step", disabled: "" });
+    this.button.addEventListener("click", () => this.zoomTo(null));
+    this.tools = [this.button, el("span", "vg-hint", { text: "drag to zoom" })];
+    this.listenBrush();
+  }
+  listenBrush() {
+    const { box } = this.surface;
+    box.addEventListener("pointerdown", (event) => {
+      if (!this.span || event.button) return;
+      box.setPointerCapture(event.pointerId);
+      this.brush = { from: event.offsetX, to: event.offsetX, whole: event.offsetY < this.places().top - GAP2 / 2 };
+    });
+    box.addEventListener("pointermove", (event) => {
+      if (!this.brush) return;
+      this.brush.to = event.offsetX;
+      this.player.redraw(this.pane);
+    });
+    box.addEventListener("pointerup", () => this.endBrush());
+    box.addEventListener("dblclick", () => this.zoomTo(null));
+  }
+  endBrush() {
+    const { brush } = this;
+    this.brush = null;
+    if (!brush || Math.abs(brush.to - brush.from) < CLICK2) return;
+    const clock = brush.whole ? this.wholeClock() : this.clock();
+    const ns = (x) => clock.from + (x - clock.left) / (clock.right - clock.left) * (clock.to - clock.from);
+    const [from, to] = [ns(brush.from), ns(brush.to)].sort((p, q) => p - q);
+    this.zoomTo({ from: Math.max(0, from), to: Math.min(this.span?.end ?? to, Math.max(from + 100, to)) });
+  }
+  /** @param {Range | null} range */
+  zoomTo(range2) {
+    this.zoomed = range2;
+    this.zoomedIn = this.span?.evaluation ?? -1;
+    this.button.disabled = range2 === null;
+    this.player.redraw(this.pane);
+  }
+  /** @param {number} step */
+  prepare(step) {
+    const { player } = this;
+    const { tracks } = player;
+    const track = tracks.track("thread");
+    this.at = upperBound(track.a, step) - 1;
+    this.span = this.at < 0 ? null : spansOf(player).get(track.col("eval")[this.at]) ?? null;
+    if (!this.span) return null;
+    if (this.zoomed && this.zoomedIn !== this.span.evaluation) this.zoomTo(null);
+    const { busy, waited, longest } = shareOf(player, this.span);
+    const threads = `${this.span.threads} thread${this.span.threads === 1 ? "" : "s"}`;
+    const wait = longest < 0 ? "nobody waits" : `longest wait ${formatNs(track.col("wait_ns")[longest])}: thread ${track.col("thread")[longest]} after ${visible(tracks.name(track.col("tensor")[longest]))}`;
+    return { strong: `${threads} busy ${Math.round(100 * busy)} % of ${formatNs(this.span.end)}`, rest: `${Math.round(100 * waited)} % waiting at barriers; ${wait}` };
+  }
+  places() {
+    const { threads } = (
+      /** @type {Span} */
+      this.span
+    );
+    const drawn = Math.min(MOST, threads);
+    const small = Math.max(1.5, Math.min(WHOLE2.row, 24 / drawn));
+    const top = WHOLE2.top + small * drawn + GAP2;
+    const high = Math.min(LANE, (this.surface.height - AXIS2 - top) / drawn);
+    return { drawn, small, top, high, bottom: top + high * drawn };
+  }
+  /** @returns {Clock} */
+  wholeClock() {
+    return { left: LEFT4, right: this.surface.width - RIGHT2, from: 0, to: this.span?.end ?? 1 };
+  }
+  /** The part that is drawn to read: what was chosen, else the nodes around the step, a page of them at a time. @returns {Clock} */
+  clock() {
+    const whole2 = this.wholeClock();
+    const { span: span2, at, player } = this;
+    if (this.zoomed) return { ...whole2, ...this.zoomed };
+    if (!span2) return whole2;
+    const track = player.tracks.track("thread");
+    const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+    const around = NEAR2 * span2.threads;
+    const from = span2.from + Math.floor((at - span2.from) / around) * around;
+    let [first, last] = [Infinity, 0];
+    for (let r = from; r < Math.min(span2.to, from + around); r++) [first, last] = [Math.min(first, begin[r]), Math.max(last, end[r] + wait[r])];
+    return { ...whole2, from: first, to: last };
+  }
+  /** @param {CanvasRenderingContext2D} c @param {number} _w @param {number} h @param {number} step */
+  paint(c, _w, h, step) {
+    const { span: span2, at, player } = this;
+    if (!span2) return;
+    const { palette } = player;
+    const { drawn, small, top, high, bottom } = this.places();
+    const [whole2, clock] = [this.wholeClock(), this.clock()];
+    const lanes = { from: span2.from, to: span2.to, done: at + 1 };
+    paintBars(player, c, whole2, { ...lanes, top: WHOLE2.top, high: small });
+    const [x0, x1] = [xOf2(whole2, clock.from), xOf2(whole2, clock.to)];
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 1;
+    c.strokeRect(Math.round(x0) - 0.5, WHOLE2.top - 3.5, Math.max(3, Math.round(x1 - x0)), small * drawn + 6);
+    paintAxis(player, c, clock, top, bottom);
+    paintBars(player, c, clock, { ...lanes, top, high });
+    this.paintCurrent(c, clock, top, high, step);
+    paintNames(player, c, { ...span2, threads: drawn }, WHOLE2.top + small * drawn / 2, top, high);
+    if (!this.brush) return;
+    c.globalAlpha = 0.16;
+    c.fillStyle = palette.accent;
+    const y = this.brush.whole ? 0 : top - 4;
+    c.fillRect(Math.min(this.brush.from, this.brush.to), y, Math.abs(this.brush.to - this.brush.from), this.brush.whole ? top - 6 : h);
+    c.globalAlpha = 1;
+  }
+  /** Rings around the current node, the selected one and the one the keys are at. @param {CanvasRenderingContext2D} c @param {Clock} clock
+   * @param {number} top @param {number} high @param {number} step */
+  paintCurrent(c, clock, top, high, step) {
+    const { span: span2, player } = this;
+    const track = player.tracks.track("thread");
+    const [tensor, thread, begin, end] = ["tensor", "thread", "begin_ns", "end_ns"].map((n) => track.col(n));
+    const about2 = player.relations.tensorAt(step);
+    c.lineWidth = 2;
+    for (let r = span2?.from ?? 0; r < (span2?.to ?? 0); r++) {
+      const mine = tensor[r] === about2 || tensor[r] === player.selected;
+      if (!mine && r !== this.cursor || thread[r] >= MOST || end[r] < clock.from || begin[r] > clock.to) continue;
+      const [x0, x1] = [Math.max(clock.left, xOf2(clock, begin[r])), Math.min(clock.right, xOf2(clock, end[r]))];
+      c.strokeStyle = mine ? player.palette.accent : player.palette.ink;
+      c.strokeRect(x0, top + thread[r] * high, Math.max(3, x1 - x0), high - 4);
+    }
+  }
+  /** @param {number} x @param {number} y */
+  findAt(x, y) {
+    const { span: span2 } = this;
+    if (!span2 || this.brush || x < LEFT4) return -1;
+    const { top, high, bottom, small } = this.places();
+    const below = y >= top - GAP2 / 2;
+    if (y > bottom) return -1;
+    const clock = below ? this.clock() : this.wholeClock();
+    const lane = Math.floor(below ? (y - top) / high : (y - WHOLE2.top) / small);
+    const ns = clock.from + (x - clock.left) / (clock.right - clock.left) * (clock.to - clock.from);
+    const track = this.player.tracks.track("thread");
+    const [thread, begin, end, wait] = ["thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
+    for (let r = span2.from; r < span2.to; r++) if (thread[r] === lane && ns >= begin[r] && ns < end[r] + wait[r]) return r;
+    return -1;
+  }
+  /** @param {number} r */
+  cardOf(r) {
+    const { tracks } = this.player;
+    const track = tracks.track("thread");
+    const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n)[r]);
+    const pairs = [["op", tracks.tensorString("desc", tensor)], ["thread", String(thread)], ["began", formatNs(begin)], ["worked", formatNs(end - begin)], ["waited", wait ? formatNs(wait) : "no"]];
+    const chunks = track.col("chunks")[r];
+    if (chunks > 0) pairs.push(["chunks taken", `${chunks} of the product's ${this.chunksOf(r)}`]);
+    return { head: visible(tracks.name(tensor)), pairs };
+  }
+  /** The chunks that all threads took of the node of row `r`. @param {number} r */
+  chunksOf(r) {
+    const track = this.player.tracks.track("thread");
+    const [tensor, chunks] = ["tensor", "chunks"].map((n) => track.col(n));
+    let all = 0;
+    for (let q = this.span?.from ?? 0; q < (this.span?.to ?? 0); q++) if (tensor[q] === tensor[r] && chunks[q] > 0) all += chunks[q];
+    return all;
+  }
+  /** @param {number} r */
+  placeOf(r) {
+    if (!this.span) return null;
+    const track = this.player.tracks.track("thread");
+    const { top, high } = this.places();
+    return { x: Math.max(LEFT4, Math.min(this.surface.width - RIGHT2, xOf2(this.clock(), track.col("begin_ns")[r]))), y: top + track.col("thread")[r] * high };
+  }
+  /** @param {number} k @param {number} by */
+  nextOf(k, by) {
+    if (!this.span) return -1;
+    return k < 0 ? this.at : Math.max(this.span.from, Math.min(this.span.to - 1, k + by));
+  }
+  /** @param {number} r */
+  choose(r) {
+    this.player.select(this.player.tracks.track("thread").col("tensor")[r]);
+  }
+};
 
 // details.js
 var DETAILS = [
@@ -2900,6 +4319,7 @@ var DETAILS = [
   scratchDetail,
   kvDetail,
   reuseDetail,
+  arenaDetail,
   splitsDetail,
   pagesDetail,
   threadsDetail
@@ -2992,7 +4412,7 @@ var DetailsPane = class {
 };
 
 // events.js
-var ROW2 = 24;
+var ROW4 = 24;
 var EventsPane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -3002,7 +4422,7 @@ var EventsPane = class {
     this.passing = null;
     this.list = new VirtualList({
       label: "Events",
-      rowHeight: ROW2,
+      rowHeight: ROW4,
       makeRow: () => el("div", "vg-event", {}, [el("span", "vg-number"), el("span", "vg-dot"), el("span", "vg-line")]),
       fillRow: (row, index) => this.fillRow(row, index),
       choose: (index) => player.go(this.eventAt(index)),
@@ -3090,7 +4510,7 @@ var EventsPane = class {
 var GAP3 = 36;
 var GUTTER = 56;
 var MARGIN = 20;
-var HEADER = 26;
+var HEADER2 = 26;
 var CARD = { w: 250, h: 84 };
 var Folding = class {
   /** @param {GraphJson} graph */
@@ -3422,7 +4842,7 @@ var GraphPainter = class {
 function traceAcross(c, from, to) {
   if (from.item.column === to.item.column && to.y > from.y) {
     const [y0, y1] = [from.y + from.h / 2, to.y - to.h / 2];
-    const bend2 = Math.min(Math.max(HEADER, (y1 - y0) / 2), 90);
+    const bend2 = Math.min(Math.max(HEADER2, (y1 - y0) / 2), 90);
     c.moveTo(from.x, y0);
     c.bezierCurveTo(from.x, y0 + bend2, to.x, y1 - bend2, to.x, y1);
     return;
@@ -3436,9 +4856,9 @@ function traceAcross(c, from, to) {
 }
 
 // graph_marks.js
-var BAR3 = 4;
+var BAR4 = 4;
 var WHOLE_BELOW2 = 0.3;
-var STRIP = { left: 14, top: 40, height: 30 };
+var STRIP2 = { left: 14, top: 40, height: 30 };
 var STACKED = [5, 6, 7, 4, 3, 2, 1];
 var MAP2 = { w: 132, h: 88, margin: 8 };
 function paintStatus(c, player, folding, status, scale) {
@@ -3451,7 +4871,7 @@ function paintStatus(c, player, folding, status, scale) {
       if (status[tensor[row]] !== s || !folding.shown(row)) continue;
       const left = folding.x(row) - w[row] / 2;
       const top = folding.y(row) - h[row] / 2;
-      c.fillRect(left + 0.5, top + 0.5, whole2 ? w[row] - 1 : BAR3, h[row] - 1);
+      c.fillRect(left + 0.5, top + 0.5, whole2 ? w[row] - 1 : BAR4, h[row] - 1);
     }
   }
   for (const item of folding.items) if (item.card) paintStrip(c, player, folding, item, status);
@@ -3460,20 +4880,20 @@ function paintStrip(c, player, folding, item, status) {
   const { sections } = folding.graph;
   const colours = player.palette.status;
   const n = item.sections.length;
-  const width = item.w - 2 * STRIP.left;
-  const top = item.y + STRIP.top;
+  const width = item.w - 2 * STRIP2.left;
+  const top = item.y + STRIP2.top;
   const counts = new Uint16Array(colours.length);
   item.sections.forEach((s, k) => {
     counts.fill(0);
     for (const t of sections[s].nodes) counts[status[t]]++;
-    const x = item.x + STRIP.left + width * k / n;
+    const x = item.x + STRIP2.left + width * k / n;
     const w = Math.max(1, width / n - (n > 60 ? 0 : 1));
     c.fillStyle = player.palette.line;
-    c.fillRect(x, top, w, STRIP.height);
-    let y = top + STRIP.height;
+    c.fillRect(x, top, w, STRIP2.height);
+    let y = top + STRIP2.height;
     for (const value of STACKED) {
       if (!counts[value]) continue;
-      const part = STRIP.height * counts[value] / (sections[s].nodes.length || 1);
+      const part = STRIP2.height * counts[value] / (sections[s].nodes.length || 1);
       y -= part;
       c.fillStyle = colours[value];
       c.fillRect(x, y, w, part);
@@ -3538,8 +4958,8 @@ function paintCellRing(c, player, folding, row) {
   const section = folding.sectionOf[row];
   const item = folding.items[folding.itemOf[section]];
   const k = item.sections.indexOf(section);
-  const wide = (item.w - 2 * STRIP.left) / item.sections.length;
-  roundRect(c, item.x + STRIP.left + wide * k - 2, item.y + STRIP.top - 2, Math.max(4, wide) + 3, STRIP.height + 4, 2);
+  const wide = (item.w - 2 * STRIP2.left) / item.sections.length;
+  roundRect(c, item.x + STRIP2.left + wide * k - 2, item.y + STRIP2.top - 2, Math.max(4, wide) + 3, STRIP2.height + 4, 2);
   c.stroke();
   if (item.sections.length < 2) return;
   c.fillStyle = player.palette.accent;
@@ -3585,7 +5005,7 @@ function paintMinimap(c, player, size, folding, view, row) {
 }
 
 // graph_pointer.js
-var CLICK = 4;
+var CLICK3 = 4;
 var PINCH = 0.01;
 var WHEEL = 15e-4;
 function listenGraph(pane) {
@@ -3599,7 +5019,7 @@ function listenGraph(pane) {
   box.addEventListener("pointermove", (event) => {
     if (!drag) return hover(pane, event);
     const [dx, dy] = [event.offsetX - drag.x, event.offsetY - drag.y];
-    if (!drag.moved && Math.hypot(dx, dy) < CLICK) return;
+    if (!drag.moved && Math.hypot(dx, dy) < CLICK3) return;
     if (drag.map) onMinimap(pane, event.offsetX, event.offsetY);
     else pane.pan(dx, dy);
     drag = { ...drag, x: event.offsetX, y: event.offsetY, moved: true };
@@ -3650,12 +5070,12 @@ function click(pane, event) {
   if (!drawing) return;
   const { row, item, wx, wy } = hit(pane, event.offsetX, event.offsetY);
   if (row >= 0) pane.player.select(drawing.folding.graph.nodes.tensor[row]);
-  else if (item?.foldable && (item.card || wy < item.y + HEADER)) toggleItem(pane, drawing, item, wx, event.shiftKey);
+  else if (item?.foldable && (item.card || wy < item.y + HEADER2)) toggleItem(pane, drawing, item, wx, event.shiftKey);
   else pane.player.select(-1);
 }
 function toggleItem(pane, drawing, item, wx, all) {
   if (!item.card || all || item.sections.length === 1) return pane.setOpen(drawing, item.sections, item.card);
-  const k = Math.floor((wx - item.x - STRIP.left) / (item.w - 2 * STRIP.left) * item.sections.length);
+  const k = Math.floor((wx - item.x - STRIP2.left) / (item.w - 2 * STRIP2.left) * item.sections.length);
   pane.setOpen(drawing, [item.sections[Math.min(item.sections.length - 1, Math.max(0, k))]], true);
 }
 function hover(pane, event) {
@@ -4048,7 +5468,7 @@ var GraphPane = class {
     c.translate(view.x, view.y);
     c.scale(view.scale, view.scale);
     paintStatus(c, player, drawing.folding, this.status, view.scale);
-    paintBackends(c, player, drawing.folding, step, view.scale, STRIP);
+    paintBackends(c, player, drawing.folding, step, view.scale, STRIP2);
     paintCopies(c, player, drawing, step, view.scale);
     if (about2 >= 0) paintKin(c, player, drawing, about2, this.showPath ? player.relations.ancestors(about2) : null, view.scale);
     paintFound(c, player, drawing.folding, this.found, view.scale);
@@ -4837,21 +6257,21 @@ var UsageLine = class {
     setText(values.free, usage.pieces ? `${formatBytes(usage.free)} in ${usage.pieces} piece${usage.pieces === 1 ? "" : "s"}` : "0 B");
     setText(values["largest free"], formatBytes(usage.largest));
     setText(values.padding, formatBytes(usage.padding));
-    setText(values["never used"], buffer ? `${formatBytes(never)} (${percent(never, buffer)})` : "–");
+    setText(values["never used"], buffer ? `${formatBytes(never)} (${percent2(never, buffer)})` : "–");
     const pieces = usage.pieces === 1 ? "1 piece" : `${usage.pieces} pieces`;
     return `${formatBytes(usage.held)} of ${formatBytes(usage.size)} are held, ${formatBytes(usage.free)} are free in ${pieces}, the largest ${formatBytes(usage.largest)}.`;
   }
 };
-function percent(part, whole2) {
+function percent2(part, whole2) {
   const share2 = 100 * part / whole2;
   return part > 0 && share2 < 1 ? "< 1 %" : `${Math.round(share2)} %`;
 }
 
 // map.js
-var LEFT3 = 12;
-var RIGHT2 = 12;
+var LEFT5 = 12;
+var RIGHT3 = 12;
 var MARK = 2 * CHIP_LINE + 9;
-var AXIS2 = 16;
+var AXIS3 = 16;
 var HEAD = 18;
 var GAP5 = 8;
 var CHUNK_BAR = 38;
@@ -4921,7 +6341,7 @@ var MapPane = class {
   /** @param {number} bar how high a chunk's bar is */
   heightOf(bar) {
     const { rows, idle, buffers } = this.lanes;
-    return rows * (HEAD + GAP5 + MARK + bar + AXIS2) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP5 + BUFFER_BAR) + 4;
+    return rows * (HEAD + GAP5 + MARK + bar + AXIS3) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP5 + BUFFER_BAR) + 4;
   }
   /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
   fit(room) {
@@ -4961,12 +6381,12 @@ var MapPane = class {
     if (this.lanes.rows) this.say(step, this.usage.draw(step, new Set(chunks.flatMap((lane) => lane ? [lane.allocator] : []))));
     for (const lane of chunks) {
       if (lane) this.drawChunk(c, step, lane, y, bar);
-      y += HEAD + MARK + bar + AXIS2 + GAP5;
+      y += HEAD + MARK + bar + AXIS3 + GAP5;
     }
     if (this.lanes.idle) {
       c.font = `11px ${this.player.fonts.ui}`;
       c.fillStyle = palette.faint;
-      c.fillText(this.lanes.idleWords(chunks), LEFT3, y + QUIET / 2 - 7);
+      c.fillText(this.lanes.idleWords(chunks), LEFT5, y + QUIET / 2 - 7);
       y += QUIET;
     }
     for (const lane of this.lanes.buffers) {
@@ -4992,8 +6412,8 @@ var MapPane = class {
   }
   /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
   x(offset, extent) {
-    const wide = this.surface.width - LEFT3 - RIGHT2;
-    return LEFT3 + (offset / extent - this.from) / (this.to - this.from) * wide;
+    const wide = this.surface.width - LEFT5 - RIGHT3;
+    return LEFT5 + (offset / extent - this.from) / (this.to - this.from) * wide;
   }
   /** @param {CanvasRenderingContext2D} c @param {string} left @param {string} right @param {number} y */
   head(c, left, right, y) {
@@ -5001,10 +6421,10 @@ var MapPane = class {
     c.textBaseline = "middle";
     c.font = `12px ${fonts.ui}`;
     c.fillStyle = palette.ink;
-    c.fillText(left, LEFT3, y + HEAD / 2);
+    c.fillText(left, LEFT5, y + HEAD / 2);
     c.fillStyle = palette.soft;
     c.textAlign = "right";
-    c.fillText(right, this.surface.width - RIGHT2, y + HEAD / 2);
+    c.fillText(right, this.surface.width - RIGHT3, y + HEAD / 2);
     c.textAlign = "left";
   }
   /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} y @param {number} bar */
@@ -5018,10 +6438,10 @@ var MapPane = class {
     let used = 0;
     c.save();
     c.beginPath();
-    c.rect(LEFT3, y + HEAD, this.surface.width - LEFT3 - RIGHT2, MARK + bar + AXIS2);
+    c.rect(LEFT5, y + HEAD, this.surface.width - LEFT5 - RIGHT3, MARK + bar + AXIS3);
     c.clip();
     c.fillStyle = palette.panel;
-    c.fillRect(LEFT3, top, this.surface.width - LEFT3 - RIGHT2, bar);
+    c.fillRect(LEFT5, top, this.surface.width - LEFT5 - RIGHT3, bar);
     const owned = [];
     track.each(step, (row) => {
       if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
@@ -5050,8 +6470,8 @@ var MapPane = class {
   }
   /** @param {Lane} lane @param {number} y @param {number} top @param {number} bar @returns {import("./map_chips.js").LaneView} */
   viewOf({ allocator, chunk, extent }, y, top, bar) {
-    const right = this.surface.width - RIGHT2;
-    return { x: (offset) => this.x(offset, extent), left: LEFT3, right, y, top, bar, extent, allocator, chunk };
+    const right = this.surface.width - RIGHT3;
+    return { x: (offset) => this.x(offset, extent), left: LEFT5, right, y, top, bar, extent, allocator, chunk };
   }
   /** What is searched in an allocator's chunks at a step, if anything is. @param {Lane} lane @param {number} step */
   lookedFor(lane, step) {
@@ -5122,7 +6542,7 @@ var MapPane = class {
       c.stroke();
     }
     c.strokeStyle = palette.line;
-    c.strokeRect(LEFT3 + 0.5, top + 0.5, this.surface.width - LEFT3 - RIGHT2 - 1, bar - 1);
+    c.strokeRect(LEFT5 + 0.5, top + 0.5, this.surface.width - LEFT5 - RIGHT3 - 1, bar - 1);
   }
   /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
   drawAxis(c, lane, y) {
@@ -5135,7 +6555,7 @@ var MapPane = class {
       const x = this.x(value, lane.extent);
       const half = c.measureText(label2).width / 2;
       c.textAlign = "center";
-      c.fillText(label2, Math.min(Math.max(x, LEFT3 + half), this.surface.width - RIGHT2 - half), y + AXIS2 / 2 + 2);
+      c.fillText(label2, Math.min(Math.max(x, LEFT5 + half), this.surface.width - RIGHT3 - half), y + AXIS3 / 2 + 2);
       c.fillRect(Math.round(x), y, 1, 3);
     }
     c.textAlign = "left";
@@ -5148,14 +6568,14 @@ var MapPane = class {
     const top = y + HEAD;
     let held = 0;
     c.fillStyle = palette.panel;
-    c.fillRect(LEFT3, top, this.surface.width - LEFT3 - RIGHT2, BUFFER_BAR);
-    const wide = this.surface.width - LEFT3 - RIGHT2;
+    c.fillRect(LEFT5, top, this.surface.width - LEFT5 - RIGHT3, BUFFER_BAR);
+    const wide = this.surface.width - LEFT5 - RIGHT3;
     const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
     const marked = [];
     track.each(step, (row) => {
       if (buffer[row] !== lane.id) return;
       held++;
-      const x = LEFT3 + offset[row] / lane.extent * wide;
+      const x = LEFT5 + offset[row] / lane.extent * wide;
       const w = Math.max(0.5, size[row] / lane.extent * wide);
       const owner = tensor[row];
       const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
@@ -5181,7 +6601,7 @@ var MapPane = class {
       (event) => {
         if (!event.ctrlKey) return;
         event.preventDefault();
-        const at = this.from + (event.offsetX - LEFT3) / (this.surface.width - LEFT3 - RIGHT2) * (this.to - this.from);
+        const at = this.from + (event.offsetX - LEFT5) / (this.surface.width - LEFT5 - RIGHT3) * (this.to - this.from);
         const f = Math.exp(event.deltaY * 0.01);
         this.zoomTo(at - (at - this.from) * f, at + (this.to - at) * f);
       },
@@ -5339,8 +6759,14 @@ var Now = class {
 // compare.css
 var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: border-box; display: flex; flex-direction: column; width: 100%; border: 1px solid var(--vg-line); border-radius: 6px; overflow: hidden; background: var(--vg-page); color: var(--vg-ink); font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif); -webkit-font-smoothing: antialiased; text-align: left; }\n.vg-compare *, .vg-compare *::before { box-sizing: border-box; }\n.vg-compare [hidden] { display: none !important; }\n.vg-compare button, .vg-compare input, .vg-compare select { font: inherit; color: inherit; margin: 0; }\n.vg-compare :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-cmp-fill { height: 100vh; border: 0; border-radius: 0; overflow-y: auto; }\n.vg-cmp-head { flex: none; padding: 20px 24px 16px; }\n.vg-cmp-claim { margin: 0; font-weight: 400; font-size: 22px; line-height: 1.3; letter-spacing: -0.01em; color: var(--vg-ink); }\n.vg-cmp-set { display: block; font-size: 13px; line-height: 20px; letter-spacing: 0; color: var(--vg-soft); }\n.vg-cmp-did { display: block; font-weight: 600; }\n.vg-cmp-did::first-letter { text-transform: uppercase; }\n.vg-cmp-figures { display: flex; flex-wrap: wrap; gap: 12px 36px; margin: 16px 0 0; }\n.vg-cmp-figures:empty { display: none; }\n.vg-cmp-figure { min-width: 96px; }\n.vg-cmp-figure dt { font-size: 11.5px; font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-figure dd { margin: 0; font-variant-numeric: tabular-nums; }\n.vg-cmp-values { font-size: 16px; line-height: 24px; white-space: nowrap; }\n.vg-cmp-values b { font-weight: 600; }\n.vg-cmp-was { color: var(--vg-soft); }\n.vg-cmp-arrow { margin: 0 6px; color: var(--vg-faint); }\n.vg-cmp-by { font-size: 12px; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-values b { font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-by { color: var(--vg-faint); }\n.vg-cmp-said { margin: 14px 0 0; padding: 0; list-style: none; max-width: 980px; font-size: 12.5px; line-height: 19px; color: var(--vg-soft); }\n.vg-cmp-said:empty { display: none; }\n\n.vg-cmp-table { flex: none; position: relative; display: flex; flex-direction: column; height: 236px; border-top: 1px solid var(--vg-line); }\n.vg-cmp-tools { flex: none; display: flex; align-items: center; gap: 8px 12px; padding: 6px 12px 6px 24px; }\n.vg-cmp-tools .vg-search { flex: 0 1 150px; width: auto; min-width: 90px; }\n.vg-cmp-tools .vg-select { flex: none; }\n.vg-cmp-chips { flex: 1; display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }\n.vg-cmp-chip { display: inline-flex; align-items: center; gap: 5px; height: 24px; padding: 0 8px; border: 1px solid transparent; border-radius: 12px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; cursor: pointer; }\n.vg-cmp-chip:hover { background: var(--vg-panel); color: var(--vg-ink) !important; }\n.vg-cmp-chip[aria-pressed="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); border-color: var(--vg-edge); }\n.vg-cmp-n { font-variant-numeric: tabular-nums; color: var(--vg-faint); }\n.vg-cmp-sign { display: inline-block; width: 12px; text-align: center; font-size: 11px; color: var(--vg-soft); }\n.vg-cmp-sign.vg-cmp-removed { color: var(--vg-bad); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-added { color: var(--vg-good); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-grown, .vg-cmp-sign.vg-cmp-shrunk, .vg-cmp-sign.vg-cmp-changed { color: var(--vg-source); }\n.vg-compare { --vg-columns: minmax(110px, 0.8fr) minmax(120px, 1.2fr) minmax(90px, 0.8fr) minmax(72px, 0.5fr) minmax(120px, 2.4fr) 84px; }\n.vg-cmp-columns, .vg-cmp-row { padding: 0 24px; }\n.vg-cmp-row { cursor: pointer; line-height: 24px; }\n.vg-cmp-kind .vg-cmp-sign { margin-right: 5px; }\n.vg-cmp-list .vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-cmp-list { border-top: 0; }\n.vg-cmp-table .vg-empty { position: absolute; top: 58px; left: 12px; margin: 0; }\n\n.vg-cmp-bar { flex: none; display: flex; align-items: center; gap: 12px; height: 38px; padding: 0 24px; border-top: 1px solid var(--vg-line); background: var(--vg-panel); }\n.vg-cmp-link[aria-pressed="true"] { border-color: transparent; }\n.vg-cmp-link { flex: none; min-width: 76px; }\n.vg-cmp-status { flex: 1; margin: 0; font-size: 12.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-sides { flex: 1 0 auto; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1px; background: var(--vg-line); border-top: 1px solid var(--vg-line); }\n.vg-cmp-side { display: flex; flex-direction: column; min-width: 0; background: var(--vg-page); }\n.vg-cmp-label { display: flex; align-items: baseline; gap: 8px; height: 34px; margin: 0; padding: 9px 12px 0; font-size: 13px; font-weight: 400; line-height: 18px; white-space: nowrap; overflow: hidden; }\n.vg-cmp-label b { font-weight: 600; }\n.vg-cmp-label .vg-soft { font-size: 12px; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-mark { margin-left: auto; padding: 0 8px; border-radius: 9px; background: var(--vg-accentWash); color: var(--vg-accent); font-size: 11.5px; }\n.vg-cmp-host { flex: 1 0 auto; height: var(--vg-cmp-height, 940px); }\n.vg-cmp-host > .vg-player { border-width: 1px 0 0; border-radius: 0; }\n.vg-cmp-narrow { --vg-columns: minmax(100px, 0.8fr) minmax(110px, 1.1fr) minmax(80px, 0.7fr) minmax(64px, 0.5fr) 78px; }\n.vg-cmp-narrow .vg-cmp-how { display: none; }\n.vg-cmp-narrow .vg-cmp-table { height: 282px; }\n.vg-cmp-narrow .vg-cmp-sides { grid-template-columns: minmax(0, 1fr); }\n.vg-cmp-narrow .vg-cmp-head { padding: 16px 14px 12px; }\n.vg-cmp-narrow .vg-cmp-claim { font-size: 19px; }\n.vg-cmp-narrow .vg-cmp-figures { gap: 10px 26px; }\n.vg-cmp-narrow .vg-cmp-tools { flex-wrap: wrap; padding: 6px 14px; }\n.vg-cmp-narrow .vg-cmp-chips { order: 3; flex-basis: 100%; }\n.vg-cmp-narrow .vg-cmp-columns, .vg-cmp-narrow .vg-cmp-row, .vg-cmp-narrow .vg-cmp-bar { padding: 0 14px; }\n';
 
+// details.css
+var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { min-width: 0; }\n.vg-saying { flex: none; margin: 0; height: 24px; line-height: 24px; padding: 0 12px; font-size: 12px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; contain: strict; border-top: 1px solid var(--vg-line); font-variant-numeric: tabular-nums; }\n.vg-saying strong { font-weight: 600; color: var(--vg-ink); margin-right: 10px; }\n.vg-saying strong.vg-wrong { color: var(--vg-bad); }\n.vg-detail .vg-canvas:focus-visible { outline-offset: -2px; }\n.vg-detail .vg-grid-head { border-top: 0; }\n";
+
 // inspector.css
 var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts dd { display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; min-height: 22px; line-height: 22px; }\n.vg-facts dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow-y: auto; scrollbar-width: thin; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts dd:not(.vg-long) .vg-links { flex-wrap: nowrap; overflow: hidden; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
+
+// kv.css
+var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg-low { flex-direction: column; }\n.vg-kv-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; }\n.vg-kv-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-kv-facts p { margin: 0; }\n.vg-kv-facts .vg-pairs { grid-template-columns: 16px auto 1fr; }\n.vg-kv-facts .vg-pairs dd:last-of-type, .vg-kv-facts .vg-end { text-align: right; }\n.vg-heads { display: block; width: 100%; height: 46px; }\n.vg-low .vg-kv-facts { display: none; }\n.vg-kv-foot { display: none; flex: none; height: 22px; line-height: 22px; padding: 0 12px; font-size: 11.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-low .vg-kv-foot { display: block; }\n";
 
 // map.css
 var map_default = ".vg-motion { pointer-events: none; }\n.vg-usage { flex: none; display: grid; grid-template-columns: 0.9fr 1fr 1.5fr 1fr 0.8fr 1.25fr; grid-auto-rows: 32px; height: 38px; overflow: hidden; margin: 0; padding: 0 12px 6px; gap: 0 10px; }\n.vg-usage div { min-width: 0; cursor: help; }\n.vg-usage dt, .vg-usage dd { margin: 0; line-height: 16px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-usage dt { font-size: 10.5px; font-weight: 400; color: var(--vg-faint); }\n.vg-usage dd { font-size: 12px; color: var(--vg-ink); font-variant-numeric: tabular-nums; }\n";
@@ -5352,7 +6778,7 @@ var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-b
 var timeline_default = '.vg-footnote { flex: none; height: 20px; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-chips { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-chip .vg-mono { font-size: 11.5px; }\n.vg-chip:hover { background: var(--vg-panel); }\n.vg-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-outline { display: inline-block; width: 14px; height: 9px; box-sizing: border-box; }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n';
 
 // styles.js
-var css = [style_default, compare_default, inspector_default, map_default, timeline_default].join("\n");
+var css = [style_default, compare_default, details_default, inspector_default, kv_default, map_default, timeline_default].join("\n");
 
 // peak.js
 var MOST4 = 40;
@@ -5455,7 +6881,7 @@ function bake(pane, c, plan) {
   const pale = palette.dark ? 0.42 : 0.38;
   for (const row of plan.rows) {
     const { x, y, w, h } = pane.box(plan, row);
-    if (x > surface.width || x + w < LEFT4 || y > surface.height || y + h < 0) continue;
+    if (x > surface.width || x + w < LEFT6 || y > surface.height || y + h < 0) continue;
     c.globalAlpha = h < THIN ? 0.8 : pale;
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
@@ -5463,7 +6889,7 @@ function bake(pane, c, plan) {
   c.globalAlpha = 1;
   if (pane.stack.from) paintRowNames(pane, c, plan);
   else if (pane.live) paintBound(player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) });
-  paintMarks(pane, c, plan);
+  paintMarks2(pane, c, plan);
   c.restore();
   paintPeak(pane, c, plan);
 }
@@ -5479,7 +6905,7 @@ function paintStep(pane, c, plan, step, position) {
 function clip({ surface }, c) {
   c.save();
   c.beginPath();
-  c.rect(LEFT4, TOP3, surface.width - LEFT4 - RIGHT3, surface.height - TOP3 - BOTTOM);
+  c.rect(LEFT6, TOP4, surface.width - LEFT6 - RIGHT4, surface.height - TOP4 - BOTTOM);
   c.clip();
 }
 function paintByteAxis(pane, c, plan) {
@@ -5490,23 +6916,23 @@ function paintByteAxis(pane, c, plan) {
   c.textBaseline = "middle";
   c.textAlign = "right";
   c.lineWidth = 1;
-  for (const { value, label: label2 } of byteTicks(y0, y1, Math.max(2, Math.floor((height - TOP3 - BOTTOM) / TICK_HEIGHT)))) {
+  for (const { value, label: label2 } of byteTicks(y0, y1, Math.max(2, Math.floor((height - TOP4 - BOTTOM) / TICK_HEIGHT)))) {
     const y = Math.round(pane.y(value)) + 0.5;
     c.strokeStyle = palette.line;
     c.beginPath();
-    c.moveTo(LEFT4, y);
-    c.lineTo(width - RIGHT3, y);
+    c.moveTo(LEFT6, y);
+    c.lineTo(width - RIGHT4, y);
     c.stroke();
     c.fillStyle = palette.faint;
-    c.fillText(label2, LEFT4 - 6, y);
+    c.fillText(label2, LEFT6 - 6, y);
   }
   axisNames(pane, c, "offset");
   c.strokeStyle = palette.edge;
   for (const chunk of plan.chunks.slice(1)) {
     const y = Math.round(pane.y(chunk.base)) + 0.5;
-    if (y < TOP3 || y > height - BOTTOM) continue;
-    c.strokeRect(LEFT4, y, width - LEFT4 - RIGHT3, 0.01);
-    c.fillText(chunkName(plan, chunk.chunk), LEFT4 + 4, y - 7);
+    if (y < TOP4 || y > height - BOTTOM) continue;
+    c.strokeRect(LEFT6, y, width - LEFT6 - RIGHT4, 0.01);
+    c.fillText(chunkName(plan, chunk.chunk), LEFT6 + 4, y - 7);
   }
 }
 function axisNames(pane, c, up) {
@@ -5514,7 +6940,7 @@ function axisNames(pane, c, up) {
   c.font = `10.5px ${pane.player.fonts.ui}`;
   c.fillStyle = pane.player.palette.soft;
   c.textAlign = "right";
-  c.fillText("position in the execution order (not time)", width - RIGHT3, height - BOTTOM + 23);
+  c.fillText("position in the execution order (not time)", width - RIGHT4, height - BOTTOM + 23);
   c.textAlign = "left";
   c.fillText(up, 12, 7);
 }
@@ -5525,14 +6951,14 @@ function paintRowAxis(pane, c) {
   c.textBaseline = "middle";
   c.lineWidth = 1;
   c.strokeStyle = palette.line;
-  c.strokeRect(LEFT4 + 0.5, TOP3 + 0.5, width - LEFT4 - RIGHT3 - 1, height - TOP3 - BOTTOM - 1);
+  c.strokeRect(LEFT6 + 0.5, TOP4 + 0.5, width - LEFT6 - RIGHT4 - 1, height - TOP4 - BOTTOM - 1);
   axisNames(pane, c, `${n} tensors`);
   c.font = `10.5px ${fonts.ui}`;
   c.fillStyle = palette.faint;
   c.textAlign = "right";
   const [above, below] = pane.order === "size" ? ["largest", "smallest"] : ["first", "last"];
-  if (pane.window.y1 >= n) c.fillText(above, LEFT4 - 6, TOP3 + 8);
-  if (pane.window.y0 <= 0) c.fillText(below, LEFT4 - 6, height - BOTTOM - 8);
+  if (pane.window.y1 >= n) c.fillText(above, LEFT6 - 6, TOP4 + 8);
+  if (pane.window.y0 <= 0) c.fillText(below, LEFT6 - 6, height - BOTTOM - 8);
   c.textAlign = "left";
 }
 function paintRowNames(pane, c, plan) {
@@ -5548,11 +6974,11 @@ function paintRowNames(pane, c, plan) {
     const text = `${visible(tracks.name(life.col("tensor")[row]))} ${formatBytes(life.col("size")[row])}`;
     const wide = c.measureText(text).width;
     if (wide + 8 < w) continue;
-    const right = x + w + 5 + wide < pane.surface.width - RIGHT3;
-    c.fillText(text, right ? x + w + 5 : Math.max(LEFT4 + 2, x - 5 - wide), y + h / 2);
+    const right = x + w + 5 + wide < pane.surface.width - RIGHT4;
+    c.fillText(text, right ? x + w + 5 : Math.max(LEFT6 + 2, x - 5 - wide), y + h / 2);
   }
 }
-function paintMarks(pane, c, plan) {
+function paintMarks2(pane, c, plan) {
   const tensor = pane.player.tracks.track("life").col("tensor");
   for (const row of pane.marks.size ? plan.rows : []) {
     const mark = pane.marks.get(tensor[row]);
@@ -5573,13 +6999,13 @@ function paintPeak(pane, c, plan) {
   const rows = pane.stack.from !== null;
   const x = Math.round(pane.x(plan.peakPosition + 0.5)) + 0.5;
   const y = Math.round(pane.y(plan.size)) + 0.5;
-  if (rows ? x < LEFT4 || x > width - RIGHT3 : y < TOP3 - 2) return;
+  if (rows ? x < LEFT6 || x > width - RIGHT4 : y < TOP4 - 2) return;
   c.strokeStyle = palette.ink;
   c.lineWidth = 1;
   c.setLineDash([5, 4]);
   c.beginPath();
-  c.moveTo(rows ? x : LEFT4, rows ? TOP3 : y);
-  c.lineTo(rows ? x : width - RIGHT3, rows ? height - BOTTOM : y);
+  c.moveTo(rows ? x : LEFT6, rows ? TOP4 : y);
+  c.lineTo(rows ? x : width - RIGHT4, rows ? height - BOTTOM : y);
   c.stroke();
   c.setLineDash([]);
   c.fillStyle = palette.ink;
@@ -5587,7 +7013,7 @@ function paintPeak(pane, c, plan) {
   c.textAlign = "right";
   c.textBaseline = "middle";
   const words = peakWords(plan);
-  const right = rows ? Math.min(width - RIGHT3, Math.max(x + 4, LEFT4 + c.measureText(words).width)) : width - RIGHT3;
+  const right = rows ? Math.min(width - RIGHT4, Math.max(x + 4, LEFT6 + c.measureText(words).width)) : width - RIGHT4;
   c.fillText(words, right, rows ? 7 : Math.max(7, y - 8));
   c.textAlign = "left";
 }
@@ -5612,7 +7038,7 @@ function paintAlive(pane, c, plan, position) {
 }
 function paintName({ player }, c, t, x, y, w, h) {
   const name = visible(player.tracks.name(t));
-  const left = Math.max(x, LEFT4);
+  const left = Math.max(x, LEFT6);
   if (h < NAMED || x + w - left < name.length * 6.1 + 10) return;
   c.fillStyle = player.palette.dark ? DARK_INK : LIGHT_INK;
   c.font = `10px ${player.fonts.mono}`;
@@ -5636,7 +7062,7 @@ function paintHead(pane, c, position) {
   const x = pane.x(position + 0.5);
   const bottom = height - BOTTOM;
   c.fillStyle = palette.accent;
-  c.fillRect(Math.round(x) - 0.75, TOP3, 1.5, bottom - TOP3);
+  c.fillRect(Math.round(x) - 0.75, TOP4, 1.5, bottom - TOP4);
   c.font = `600 11px ${fonts.ui}`;
   const held = pane.live?.bytes[position];
   const text = held === void 0 ? String(position) : `${position}: ${formatBytes(held)} live`;
@@ -5663,7 +7089,7 @@ function paintTicks(pane, c, from, to) {
   c.textAlign = "center";
   for (const p of countTicks(pane.window.x0, pane.window.x1, Math.max(2, Math.floor(width / 110)))) {
     const x = pane.x(p + 0.5);
-    if (x < width - RIGHT3 && (x < from - 16 || x > to + 16)) c.fillText(String(p), x, height - BOTTOM + 9);
+    if (x < width - RIGHT4 && (x < from - 16 || x > to + 16)) c.fillText(String(p), x, height - BOTTOM + 9);
   }
   c.textAlign = "left";
 }
@@ -5700,7 +7126,7 @@ function stackOf({ tracks, relations }, plan, order) {
     return { top: n, from: new Map(sorted.map((row, k) => [row, n - 1 - k])) };
   });
 }
-function spanOf2({ tracks }, plan, stack, row) {
+function spanOf({ tracks }, plan, stack, row) {
   const at = stack.from?.get(row);
   if (at !== void 0) return [at, at + 1];
   const life = tracks.track("life");
@@ -5710,7 +7136,7 @@ function spanOf2({ tracks }, plan, stack, row) {
 }
 
 // timeline_zoom.js
-var FEWEST = 2;
+var FEWEST2 = 2;
 var ROOM = 0.6;
 function whole(plan, top) {
   return { x0: 0, x1: plan.positions, y0: 0, y1: top };
@@ -5721,7 +7147,7 @@ function within(from, to, least, end) {
   return [low, low + size];
 }
 function kept(w, full, least) {
-  const [x0, x1] = within(w.x0, w.x1, Math.min(FEWEST, full.x1), full.x1);
+  const [x0, x1] = within(w.x0, w.x1, Math.min(FEWEST2, full.x1), full.x1);
   const [y0, y1] = within(w.y0, w.y1, least, full.y1);
   return { x0, x1, y0, y1 };
 }
@@ -5736,8 +7162,8 @@ function about(first, last, from, to) {
 }
 
 // timeline_pointer.js
-var CLICK2 = 4;
-var NEAR2 = 3;
+var CLICK4 = 4;
+var NEAR3 = 3;
 function listenPointer(pane) {
   const { box } = pane.surface;
   box.addEventListener("pointerdown", (event) => {
@@ -5774,7 +7200,7 @@ function endBrush(pane) {
   pane.brush = null;
   if (!brush || !plan) return;
   const { x, y, toX, toY } = brush;
-  if (Math.hypot(toX - x, toY - y) < CLICK2) {
+  if (Math.hypot(toX - x, toY - y) < CLICK4) {
     const row = hit2(pane, x, y);
     pane.player.select(row < 0 ? -1 : pane.player.tracks.track("life").col("tensor")[row]);
     return pane.player.redraw(pane);
@@ -5782,8 +7208,8 @@ function endBrush(pane) {
   const p = pane.inverse(Math.min(x, toX), Math.max(y, toY));
   const q = pane.inverse(Math.max(x, toX), Math.min(y, toY));
   const full = whole(plan, pane.stack.top);
-  const wide = Math.abs(toX - x) > CLICK2 * 2;
-  const high = Math.abs(toY - y) > CLICK2 * 4;
+  const wide = Math.abs(toX - x) > CLICK4 * 2;
+  const high = Math.abs(toY - y) > CLICK4 * 4;
   pane.zoomTo({
     x0: wide ? Math.max(0, Math.floor(p.p)) : pane.window.x0,
     x1: wide ? Math.min(full.x1, Math.max(Math.ceil(q.p), Math.floor(p.p) + 2)) : pane.window.x1,
@@ -5798,10 +7224,10 @@ function hit2(pane, x, y) {
   const life = player.tracks.track("life");
   const [first, last] = ["first", "last"].map((n) => life.col(n));
   let near = -1;
-  let least = NEAR2;
+  let least = NEAR3;
   for (const row of plan.rows) {
     if (first[row] > p || last[row] + 1 < p) continue;
-    const [from, to] = spanOf2(player, plan, pane.stack, row);
+    const [from, to] = spanOf(player, plan, pane.stack, row);
     const [top, bottom] = [pane.y(to), pane.y(from)];
     const away = y < top ? top - y : y > bottom ? y - bottom : 0;
     if (away < least) [near, least] = [row, away];
@@ -5825,9 +7251,9 @@ function hover2(pane, event) {
 }
 
 // timeline.js
-var LEFT4 = 66;
-var RIGHT3 = 12;
-var TOP3 = 16;
+var LEFT6 = 66;
+var RIGHT4 = 12;
+var TOP4 = 16;
 var BOTTOM = 32;
 var BITMAPS2 = 8;
 var QUIET_MS3 = 350;
@@ -5979,7 +7405,7 @@ var TimelinePane = class {
     if (!plan) return;
     const position = player.relations.positionAt(player.step);
     const row = player.relations.lifeRow(player.relations.tensorAt(player.step), player.step);
-    const [from, to] = row < 0 ? [y0, y1] : spanOf2(player, plan, this.stack, row);
+    const [from, to] = row < 0 ? [y0, y1] : spanOf(player, plan, this.stack, row);
     const x = position >= x0 && position < x1 ? position + 0.5 : (x0 + x1) / 2;
     const middle = (from + to) / 2;
     this.zoomTo(scaled(this.window, factor, x, middle >= y0 && middle <= y1 ? middle : (y0 + y1) / 2));
@@ -5991,30 +7417,30 @@ var TimelinePane = class {
     const row = relations.lifeRow(selected >= 0 ? selected : relations.tensorAt(step), step);
     if (!plan || row < 0) return;
     const life = tracks.track("life");
-    const [from, to] = spanOf2(player, plan, this.stack, row);
+    const [from, to] = spanOf(player, plan, this.stack, row);
     this.zoomTo(about(life.col("first")[row], life.col("last")[row], from, to));
   }
   /** @param {number} p */
   x(p) {
     const { x0, x1 } = this.window;
-    return LEFT4 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT4 - RIGHT3);
+    return LEFT6 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT6 - RIGHT4);
   }
   /** @param {number} up bytes, or rows */
   y(up) {
     const { y0, y1 } = this.window;
-    const high = this.surface.height - TOP3 - BOTTOM;
-    return TOP3 + high - (up - y0) / (y1 - y0) * high;
+    const high = this.surface.height - TOP4 - BOTTOM;
+    return TOP4 + high - (up - y0) / (y1 - y0) * high;
   }
   /** @param {number} x @param {number} y */
   inverse(x, y) {
     const { x0, x1, y0, y1 } = this.window;
-    const high = this.surface.height - TOP3 - BOTTOM;
-    return { p: x0 + (x - LEFT4) / (this.surface.width - LEFT4 - RIGHT3) * (x1 - x0), up: y0 + (TOP3 + high - y) / high * (y1 - y0) };
+    const high = this.surface.height - TOP4 - BOTTOM;
+    return { p: x0 + (x - LEFT6) / (this.surface.width - LEFT6 - RIGHT4) * (x1 - x0), up: y0 + (TOP4 + high - y) / high * (y1 - y0) };
   }
   /** The rectangle of a life row in pixels. @param {Plan} plan @param {number} row */
   box(plan, row) {
     const life = this.player.tracks.track("life");
-    const [from, to] = spanOf2(this.player, plan, this.stack, row);
+    const [from, to] = spanOf(this.player, plan, this.stack, row);
     const x = this.x(life.col("first")[row]);
     const y = this.y(to);
     return { x, y, w: Math.max(1, this.x(life.col("last")[row] + 1) - x), h: Math.max(1, this.y(from) - y) };
@@ -6174,7 +7600,7 @@ var TokensPane = class {
 // transport.js
 var SPEEDS = [1, 2, 4, 8, 15, 30, 60, 120, 250, 500, 1e3, 2500];
 var FIRST_SPEED = 3;
-var STRIP2 = 5;
+var STRIP3 = 5;
 var Transport = class {
   /** @param {Player} player */
   constructor(player) {
@@ -6294,7 +7720,7 @@ var Transport = class {
     const { tracks, palette } = this.player;
     const columns = 1e3;
     this.strip.width = columns;
-    this.strip.height = STRIP2;
+    this.strip.height = STRIP3;
     const c = this.strip.getContext("2d");
     if (!c) return;
     const groups = tracks.kinds.map((kind) => areaGroup(kind.area));
@@ -6304,7 +7730,7 @@ var Transport = class {
       const to = Math.max(Math.floor((x + 1) * tracks.n / columns), Math.floor(x * tracks.n / columns) + 1);
       for (let i = Math.floor(x * tracks.n / columns); i < to && i < tracks.n; i++) counts[groups[tracks.kind[i]]]++;
       c.fillStyle = palette.areas[counts.indexOf(Math.max(...counts))];
-      c.fillRect(x, 0, 1, STRIP2);
+      c.fillRect(x, 0, 1, STRIP3);
     }
     this.strip.title = AREA_GROUPS.slice(1).join(", ");
   }
@@ -6346,7 +7772,7 @@ function card([title, a, b, difference]) {
 }
 
 // compare_table.js
-var ROW3 = 24;
+var ROW5 = 24;
 var SIGNS = { removed: "−", added: "+", changed: "≠", grown: "▲", shrunk: "▼", longer: "↔", shorter: "↔", moved: "↕" };
 var WORDS = { longer: "lives longer", shorter: "lives shorter" };
 var CompareTable = class {
@@ -6362,7 +7788,7 @@ var CompareTable = class {
     this.rows = [];
     this.list = new VirtualList({
       label: "Differences",
-      rowHeight: ROW3,
+      rowHeight: ROW5,
       makeRow: () => el("div", "vg-grid-row vg-cmp-row", {}, ["vg-cmp-kind", "vg-mono", "", "vg-soft", "vg-soft vg-cmp-how", "vg-right"].map((c) => el("span", c))),
       fillRow: (row, index) => this.fillRow(row, this.rows[index]),
       choose: (index) => this.choose(index),

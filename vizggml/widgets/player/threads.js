@@ -231,7 +231,18 @@ class ThreadsView extends DetailPlot {
     const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n)[r]);
     /** @type {[string, string][]} */
     const pairs = [["op", tracks.tensorString("desc", tensor)], ["thread", String(thread)], ["began", formatNs(begin)], ["worked", formatNs(end - begin)], ["waited", wait ? formatNs(wait) : "no"]];
+    const chunks = track.col("chunks")[r];
+    if (chunks > 0) pairs.push(["chunks taken", `${chunks} of the product's ${this.chunksOf(r)}`]);
     return { head: visible(tracks.name(tensor)), pairs };
+  }
+
+  /** The chunks that all threads took of the node of row `r`. @param {number} r */
+  chunksOf(r) {
+    const track = this.player.tracks.track("thread");
+    const [tensor, chunks] = ["tensor", "chunks"].map((n) => track.col(n));
+    let all = 0;
+    for (let q = this.span?.from ?? 0; q < (this.span?.to ?? 0); q++) if (tensor[q] === tensor[r] && chunks[q] > 0) all += chunks[q];
+    return all;
   }
 
   /** @param {number} r */
