@@ -24,7 +24,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_it_prints_what_differs_and_writes_the_page(traces: tuple[Path, Path], tmp_path: Path) -> None:
     done = vizggml("diff", *traces, "-o", tmp_path / "diff.html")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1 node more\n")
+    assert done.stdout.startswith("1 node more, the same peak, 128 B\n")
     assert "plain" in done.stdout
     assert (tmp_path / "diff.html").stat().st_size > 10_000
 

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.driver import Lab, refuse_network
+from tests.timeline.made import trace_of
 from tests.timeline.test_diff import lesson, planned
 from tests.views.synthetic import HOSTILE
 from vizggml.export.compare_html import compare_to_html
@@ -50,11 +51,11 @@ def number(page: Page, name: str) -> Locator:
 
 
 def test_the_page_says_first_what_differs(opened: Page) -> None:
-    expect(opened.locator("h1")).to_have_text("1 node more")
+    expect(opened.locator("h1")).to_have_text("1 node more, the same peak, 128 B")
     first = opened.locator(".vg-cmp-figure").first
     expect(first).to_have_text(re.compile("nodes3→4"))
     expect(opened.locator(".vg-cmp-said")).to_contain_text("gains 1 SCALE")
-    expect(opened).to_have_title("1 node more")
+    expect(opened).to_have_title("1 node more, the same peak, 128 B")
     sizes = opened.evaluate(
         "[...document.querySelectorAll('.vg-compare *')].map("
         "(e) => [e.className, parseFloat(getComputedStyle(e).fontSize)])"
@@ -122,6 +123,36 @@ def test_rows_are_filtered_by_kind_and_by_name(tmp_path: Path, open_page: OpenPa
     expect(page.get_by_text("Nothing differs here.")).to_be_visible()
 
 
+def test_a_selection_on_one_side_selects_its_counterpart(found: Diff, tmp_path: Path, open_page: OpenPage) -> None:
+    compare_to_html(found, tmp_path / "compare.html", step=0, panes=["graph", "tensor"])
+    page = open_page()
+    page.goto((tmp_path / "compare.html").as_uri())
+    page.wait_for_selector(".vg-cmp-right .vg-sentence")
+    last = found.a.n_events - 1
+    number(page, "left").fill(str(last))
+    number(page, "left").press("Enter")
+    search = side(page, "left").get_by_placeholder("Search")
+    search.fill("sum")
+    search.press("Enter")
+    for name in ("left", "right"):
+        expect(side(page, name).locator(".vg-pane-tensor")).to_contain_text("sum")
+    names = [found.a.string(k) for k in found.a["tensor.name"].tolist()]
+    expect(page).to_have_url(re.compile(f"#step={last}&tensor={names.index('sum')}$"))
+
+
+def test_the_next_event_without_a_counterpart_is_one_key_away(opened: Page, found: Diff) -> None:
+    alone = sorted(set(range(found.b.n_events)) - set(found.events.b.tolist()))
+    starts = [j for j in alone if j - 1 not in alone]
+    said = f"{len(alone)} of {found.b.n_events} events without a counterpart"
+    expect(side(opened, "right").locator(".vg-cmp-label")).to_contain_text(said)
+    sentence(opened, "right").click()
+    for start in starts[:3]:
+        opened.keyboard.press("]")
+        expect(number(opened, "right")).to_have_value(str(start))
+    opened.get_by_role("button", name="Previous event without a counterpart").click()
+    expect(number(opened, "right")).to_have_value(str(starts[1]))
+
+
 def test_unlinked_each_side_steps_alone(opened: Page) -> None:
     opened.get_by_role("button", name="Linked").click()
     expect(opened.get_by_role("button", name="Unlinked")).to_have_attribute("aria-pressed", "false")
@@ -152,6 +183,16 @@ def test_an_address_names_the_step_of_both(found: Diff, tmp_path: Path, open_pag
     expect(number(page, "right")).to_have_value("7")
     page.evaluate("location.hash = '#step=41'")
     expect(number(page, "left")).to_have_value("41")
+
+
+def test_a_trace_without_events_is_told_and_breaks_nothing(tmp_path: Path, open_page: OpenPage) -> None:
+    compare_to_html(diff(trace_of(), planned(lesson())), tmp_path / "empty.html")
+    page = open_page()
+    page.goto((tmp_path / "empty.html").as_uri())
+    expect(side(page, "left").get_by_role("alert")).to_contain_text("no events")
+    sentence(page, "right").click()
+    page.keyboard.press("End")
+    expect(page.locator(".vg-cmp-status")).to_contain_text("has no counterpart")
 
 
 def test_hostile_names_and_labels_do_nothing(tmp_path: Path, open_page: OpenPage) -> None:

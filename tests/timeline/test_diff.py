@@ -94,13 +94,13 @@ def test_a_node_put_in_is_added_and_its_neighbours_stay() -> None:
     assert (main.figures_a.nodes, main.figures_b.nodes) == (3, 4)
     assert (main.figures_a.peak, main.figures_b.peak) == (128, 128)
     assert (main.figures_a.no_reuse, main.figures_b.no_reuse) == (6 * 32, 7 * 32)
-    assert found.summary()[0] == "1 node more"
+    assert found.summary()[0] == "1 node more, the same peak, 128 B"
 
 
 def test_a_node_taken_out_is_removed() -> None:
     found = diff(planned(lesson(scaled=True)), planned(lesson()))
     assert told(found) == {"twice": ("removed",)}
-    assert found.summary()[0] == "1 node fewer"
+    assert found.summary()[0] == "1 node fewer, the same peak, 128 B"
 
 
 def test_grown_tensors_and_what_they_move() -> None:

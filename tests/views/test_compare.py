@@ -31,4 +31,4 @@ def test_the_events_travel_in_the_container() -> None:
     content = unpack(comparison(found), "comparison", SCHEMA, "page")
     assert content.columns["event.a"].tolist() == found.events.a.tolist()
     assert content.columns["twin.b"].tolist() == found.twin_b
-    assert content.meta["summary"][0] == "1 node more"
+    assert content.meta["summary"][0] == "1 node more, the same peak, 128 B"

@@ -23,8 +23,8 @@ def test_it_sends_both_traces_and_opens_b_where_it_answers() -> None:
 def test_where_no_widget_runs_there_are_words() -> None:
     bundle = vg.compare(planned(lesson()), planned(lesson(scaled=True)))._repr_mimebundle_()
     assert bundle is not None
-    assert bundle[0]["text/plain"].startswith("1 node more\n")
-    assert "<strong>1 node more</strong>" in bundle[0]["text/html"]
+    assert bundle[0]["text/plain"].startswith("1 node more, the same peak, 128 B\n")
+    assert "<strong>1 node more, the same peak, 128 B</strong>" in bundle[0]["text/html"]
 
 
 def test_it_is_written_as_a_page(tmp_path: Path) -> None:

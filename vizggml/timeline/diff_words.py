@@ -111,6 +111,8 @@ def _headline(found: Diff) -> str:
             did.append(f"{n:,} node{'s' if n != 1 else ''} {'fewer' if b.nodes < a.nodes else 'more'}")
         if a.peak != b.peak and min(a.peak, b.peak) >= 0:
             did.append(f"peak {bytes_pair(a.peak, b.peak)}")
+        elif did and a.peak > 0:
+            did.append(f"the same peak, {show_bytes(a.peak)}")
     if found.whole_a.kv != found.whole_b.kv:
         did.append(f"KV cache {bytes_pair(found.whole_a.kv, found.whole_b.kv)}")
     effect = ", ".join(did) or ("the same nodes and the same peak" if main is not None else "no graph to compare")

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:30a094c56aa2ee765b4a1ca36f2d49330dc092255c3521aaaec8389e6c3e65ea
+// vizggml player, bundled; sources sha256:152df5de51d4b7692629dbaca164099b989b650474465e2f78632fe3e8a146c0
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -6757,7 +6757,7 @@ var Now = class {
 };
 
 // compare.css
-var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: border-box; display: flex; flex-direction: column; width: 100%; border: 1px solid var(--vg-line); border-radius: 6px; overflow: hidden; background: var(--vg-page); color: var(--vg-ink); font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif); -webkit-font-smoothing: antialiased; text-align: left; }\n.vg-compare *, .vg-compare *::before { box-sizing: border-box; }\n.vg-compare [hidden] { display: none !important; }\n.vg-compare button, .vg-compare input, .vg-compare select { font: inherit; color: inherit; margin: 0; }\n.vg-compare :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-cmp-fill { height: 100vh; border: 0; border-radius: 0; overflow-y: auto; }\n.vg-cmp-head { flex: none; padding: 20px 24px 16px; }\n.vg-cmp-claim { margin: 0; font-weight: 400; font-size: 22px; line-height: 1.3; letter-spacing: -0.01em; color: var(--vg-ink); }\n.vg-cmp-set { display: block; font-size: 13px; line-height: 20px; letter-spacing: 0; color: var(--vg-soft); }\n.vg-cmp-did { display: block; font-weight: 600; }\n.vg-cmp-did::first-letter { text-transform: uppercase; }\n.vg-cmp-figures { display: flex; flex-wrap: wrap; gap: 12px 36px; margin: 16px 0 0; }\n.vg-cmp-figures:empty { display: none; }\n.vg-cmp-figure { min-width: 96px; }\n.vg-cmp-figure dt { font-size: 11.5px; font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-figure dd { margin: 0; font-variant-numeric: tabular-nums; }\n.vg-cmp-values { font-size: 16px; line-height: 24px; white-space: nowrap; }\n.vg-cmp-values b { font-weight: 600; }\n.vg-cmp-was { color: var(--vg-soft); }\n.vg-cmp-arrow { margin: 0 6px; color: var(--vg-faint); }\n.vg-cmp-by { font-size: 12px; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-values b { font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-by { color: var(--vg-faint); }\n.vg-cmp-said { margin: 14px 0 0; padding: 0; list-style: none; max-width: 980px; font-size: 12.5px; line-height: 19px; color: var(--vg-soft); }\n.vg-cmp-said:empty { display: none; }\n\n.vg-cmp-table { flex: none; position: relative; display: flex; flex-direction: column; height: 236px; border-top: 1px solid var(--vg-line); }\n.vg-cmp-tools { flex: none; display: flex; align-items: center; gap: 8px 12px; padding: 6px 12px 6px 24px; }\n.vg-cmp-tools .vg-search { flex: 0 1 150px; width: auto; min-width: 90px; }\n.vg-cmp-tools .vg-select { flex: none; }\n.vg-cmp-chips { flex: 1; display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }\n.vg-cmp-chip { display: inline-flex; align-items: center; gap: 5px; height: 24px; padding: 0 8px; border: 1px solid transparent; border-radius: 12px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; cursor: pointer; }\n.vg-cmp-chip:hover { background: var(--vg-panel); color: var(--vg-ink) !important; }\n.vg-cmp-chip[aria-pressed="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); border-color: var(--vg-edge); }\n.vg-cmp-n { font-variant-numeric: tabular-nums; color: var(--vg-faint); }\n.vg-cmp-sign { display: inline-block; width: 12px; text-align: center; font-size: 11px; color: var(--vg-soft); }\n.vg-cmp-sign.vg-cmp-removed { color: var(--vg-bad); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-added { color: var(--vg-good); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-grown, .vg-cmp-sign.vg-cmp-shrunk, .vg-cmp-sign.vg-cmp-changed { color: var(--vg-source); }\n.vg-compare { --vg-columns: minmax(110px, 0.8fr) minmax(120px, 1.2fr) minmax(90px, 0.8fr) minmax(72px, 0.5fr) minmax(120px, 2.4fr) 84px; }\n.vg-cmp-columns, .vg-cmp-row { padding: 0 24px; }\n.vg-cmp-row { cursor: pointer; line-height: 24px; }\n.vg-cmp-kind .vg-cmp-sign { margin-right: 5px; }\n.vg-cmp-list .vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-cmp-list { border-top: 0; }\n.vg-cmp-table .vg-empty { position: absolute; top: 58px; left: 12px; margin: 0; }\n\n.vg-cmp-bar { flex: none; display: flex; align-items: center; gap: 12px; height: 38px; padding: 0 24px; border-top: 1px solid var(--vg-line); background: var(--vg-panel); }\n.vg-cmp-link[aria-pressed="true"] { border-color: transparent; }\n.vg-cmp-link { flex: none; min-width: 76px; }\n.vg-cmp-status { flex: 1; margin: 0; font-size: 12.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-sides { flex: 1 0 auto; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1px; background: var(--vg-line); border-top: 1px solid var(--vg-line); }\n.vg-cmp-side { display: flex; flex-direction: column; min-width: 0; background: var(--vg-page); }\n.vg-cmp-label { display: flex; align-items: baseline; gap: 8px; height: 34px; margin: 0; padding: 9px 12px 0; font-size: 13px; font-weight: 400; line-height: 18px; white-space: nowrap; overflow: hidden; }\n.vg-cmp-label b { font-weight: 600; }\n.vg-cmp-label .vg-soft { font-size: 12px; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-mark { margin-left: auto; padding: 0 8px; border-radius: 9px; background: var(--vg-accentWash); color: var(--vg-accent); font-size: 11.5px; }\n.vg-cmp-host { flex: 1 0 auto; height: var(--vg-cmp-height, 940px); }\n.vg-cmp-host > .vg-player { border-width: 1px 0 0; border-radius: 0; }\n.vg-cmp-narrow { --vg-columns: minmax(100px, 0.8fr) minmax(110px, 1.1fr) minmax(80px, 0.7fr) minmax(64px, 0.5fr) 78px; }\n.vg-cmp-narrow .vg-cmp-how { display: none; }\n.vg-cmp-narrow .vg-cmp-table { height: 282px; }\n.vg-cmp-narrow .vg-cmp-sides { grid-template-columns: minmax(0, 1fr); }\n.vg-cmp-narrow .vg-cmp-head { padding: 16px 14px 12px; }\n.vg-cmp-narrow .vg-cmp-claim { font-size: 19px; }\n.vg-cmp-narrow .vg-cmp-figures { gap: 10px 26px; }\n.vg-cmp-narrow .vg-cmp-tools { flex-wrap: wrap; padding: 6px 14px; }\n.vg-cmp-narrow .vg-cmp-chips { order: 3; flex-basis: 100%; }\n.vg-cmp-narrow .vg-cmp-columns, .vg-cmp-narrow .vg-cmp-row, .vg-cmp-narrow .vg-cmp-bar { padding: 0 14px; }\n';
+var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: border-box; display: flex; flex-direction: column; width: 100%; border: 1px solid var(--vg-line); border-radius: 6px; overflow: hidden; background: var(--vg-page); color: var(--vg-ink); font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif); -webkit-font-smoothing: antialiased; text-align: left; }\n.vg-compare *, .vg-compare *::before { box-sizing: border-box; }\n.vg-compare [hidden] { display: none !important; }\n.vg-compare button, .vg-compare input, .vg-compare select { font: inherit; color: inherit; margin: 0; }\n.vg-compare :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-cmp-fill { height: 100vh; border: 0; border-radius: 0; overflow-y: auto; }\n.vg-cmp-head { flex: none; padding: 20px 24px 16px; }\n.vg-cmp-claim { margin: 0; font-weight: 400; font-size: 22px; line-height: 1.3; letter-spacing: -0.01em; color: var(--vg-ink); }\n.vg-cmp-set { display: block; font-size: 13px; line-height: 20px; letter-spacing: 0; color: var(--vg-soft); }\n.vg-cmp-did { display: block; font-weight: 600; }\n.vg-cmp-did::first-letter { text-transform: uppercase; }\n.vg-cmp-figures { display: flex; flex-wrap: wrap; gap: 12px 36px; margin: 16px 0 0; }\n.vg-cmp-figures:empty { display: none; }\n.vg-cmp-figure { min-width: 96px; }\n.vg-cmp-figure dt { font-size: 11.5px; font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-figure dd { margin: 0; font-variant-numeric: tabular-nums; }\n.vg-cmp-values { font-size: 16px; line-height: 24px; white-space: nowrap; }\n.vg-cmp-values b { font-weight: 600; }\n.vg-cmp-was { color: var(--vg-soft); }\n.vg-cmp-arrow { margin: 0 6px; color: var(--vg-faint); }\n.vg-cmp-by { font-size: 12px; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-values b { font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-by { color: var(--vg-faint); }\n.vg-cmp-said { margin: 14px 0 0; padding: 0; list-style: none; max-width: 980px; font-size: 12.5px; line-height: 19px; color: var(--vg-soft); }\n.vg-cmp-said:empty { display: none; }\n\n.vg-cmp-table { flex: none; position: relative; display: flex; flex-direction: column; height: 236px; border-top: 1px solid var(--vg-line); }\n.vg-cmp-tools { flex: none; display: flex; align-items: center; gap: 8px 12px; padding: 6px 12px 6px 24px; }\n.vg-cmp-tools .vg-search { flex: 0 1 150px; width: auto; min-width: 90px; }\n.vg-cmp-tools .vg-select { flex: none; }\n.vg-cmp-chips { flex: 1; display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }\n.vg-cmp-chip { display: inline-flex; align-items: center; gap: 5px; height: 24px; padding: 0 8px; border: 1px solid transparent; border-radius: 12px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; cursor: pointer; }\n.vg-cmp-chip:hover { background: var(--vg-panel); color: var(--vg-ink) !important; }\n.vg-cmp-chip[aria-pressed="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); border-color: var(--vg-edge); }\n.vg-cmp-n { font-variant-numeric: tabular-nums; color: var(--vg-faint); }\n.vg-cmp-sign { display: inline-block; width: 12px; text-align: center; font-size: 11px; color: var(--vg-soft); }\n.vg-cmp-sign.vg-cmp-removed { color: var(--vg-bad); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-added { color: var(--vg-good); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-grown, .vg-cmp-sign.vg-cmp-shrunk, .vg-cmp-sign.vg-cmp-changed { color: var(--vg-source); }\n.vg-compare { --vg-columns: minmax(110px, 0.8fr) minmax(120px, 1.2fr) minmax(90px, 0.8fr) minmax(72px, 0.5fr) minmax(120px, 2.4fr) 84px; }\n.vg-cmp-columns, .vg-cmp-row { padding: 0 24px; }\n.vg-cmp-row { cursor: pointer; line-height: 24px; }\n.vg-cmp-kind .vg-cmp-sign { margin-right: 5px; }\n.vg-cmp-list .vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-cmp-list { border-top: 0; }\n.vg-cmp-table .vg-empty { position: absolute; top: 58px; left: 12px; margin: 0; }\n\n.vg-cmp-bar { flex: none; display: flex; align-items: center; gap: 12px; height: 38px; padding: 0 24px; border-top: 1px solid var(--vg-line); background: var(--vg-panel); }\n.vg-cmp-link[aria-pressed="true"] { border-color: transparent; }\n.vg-cmp-link { flex: none; min-width: 76px; }\n.vg-cmp-status { flex: 1; margin: 0; font-size: 12.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-sides { flex: 1 0 auto; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1px; background: var(--vg-line); border-top: 1px solid var(--vg-line); }\n.vg-cmp-side { display: flex; flex-direction: column; min-width: 0; background: var(--vg-page); }\n.vg-cmp-label { display: flex; align-items: baseline; gap: 8px; height: 34px; margin: 0; padding: 9px 12px 0; font-size: 13px; font-weight: 400; line-height: 18px; white-space: nowrap; overflow: hidden; }\n.vg-cmp-label b { font-weight: 600; }\n.vg-cmp-label .vg-soft { font-size: 12px; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-alone { margin-left: auto; font-size: 11.5px; color: var(--vg-source); }\n.vg-cmp-mark { padding: 0 8px; border-radius: 9px; background: var(--vg-accentWash); color: var(--vg-accent); font-size: 11.5px; }\n.vg-cmp-strip { position: relative; height: 8px; margin: 0 12px 8px; cursor: pointer; }\n.vg-cmp-strip-canvas { display: block; width: 100%; height: 8px; }\n.vg-cmp-pin { position: absolute; top: -2px; left: -1px; width: 2px; height: 12px; border-radius: 1px; background: var(--vg-accent); pointer-events: none; }\n.vg-cmp-host { flex: 1 0 auto; height: var(--vg-cmp-height, 940px); }\n.vg-cmp-host > .vg-player { border-width: 1px 0 0; border-radius: 0; }\n.vg-cmp-narrow { --vg-columns: minmax(100px, 0.8fr) minmax(110px, 1.1fr) minmax(80px, 0.7fr) minmax(64px, 0.5fr) 78px; }\n.vg-cmp-narrow .vg-cmp-how { display: none; }\n.vg-cmp-narrow .vg-cmp-table { height: 282px; }\n.vg-cmp-narrow .vg-cmp-sides { grid-template-columns: minmax(0, 1fr); }\n.vg-cmp-narrow .vg-cmp-head { padding: 16px 14px 12px; }\n.vg-cmp-narrow .vg-cmp-claim { font-size: 19px; }\n.vg-cmp-narrow .vg-cmp-figures { gap: 10px 26px; }\n.vg-cmp-narrow .vg-cmp-tools { flex-wrap: wrap; padding: 6px 14px; }\n.vg-cmp-narrow .vg-cmp-chips { order: 3; flex-basis: 100%; }\n.vg-cmp-narrow .vg-cmp-columns, .vg-cmp-narrow .vg-cmp-row, .vg-cmp-narrow .vg-cmp-bar { padding: 0 14px; }\n';
 
 // details.css
 var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { min-width: 0; }\n.vg-saying { flex: none; margin: 0; height: 24px; line-height: 24px; padding: 0 12px; font-size: 12px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; contain: strict; border-top: 1px solid var(--vg-line); font-variant-numeric: tabular-nums; }\n.vg-saying strong { font-weight: 600; color: var(--vg-ink); margin-right: 10px; }\n.vg-saying strong.vg-wrong { color: var(--vg-bad); }\n.vg-detail .vg-canvas:focus-visible { outline-offset: -2px; }\n.vg-detail .vg-grid-head { border-top: 0; }\n";
@@ -7771,6 +7771,69 @@ function card([title, a, b, difference]) {
   ]);
 }
 
+// compare_strip.js
+var HEIGHT2 = 8;
+var DifferenceStrip = class {
+  /** @param {number} n events @param {Int32Array} paired those with a counterpart, rising @param {string} label
+   * @param {(step: number) => void} go */
+  constructor(n, paired, label2, go) {
+    this.n = n;
+    this.paired = paired;
+    this.starts = runStarts(n, paired);
+    this.width = 0;
+    this.canvas = el("canvas", "vg-cmp-strip-canvas", { "aria-hidden": "true" });
+    this.pin = el("span", "vg-cmp-pin");
+    this.element = el("div", "vg-cmp-strip", { title: "Where events have no counterpart on the other side" }, [this.canvas, this.pin]);
+    this.element.addEventListener("click", (event) => {
+      const box = this.element.getBoundingClientRect();
+      go(Math.round((event.clientX - box.left) / box.width * (n - 1)));
+    });
+  }
+  /** @param {number} width @param {Palette} palette */
+  paint(width, palette) {
+    this.width = width;
+    const ratio = globalThis.devicePixelRatio || 1;
+    const { canvas, paired, n } = this;
+    canvas.width = Math.max(1, Math.round(width * ratio));
+    canvas.height = Math.round(HEIGHT2 * ratio);
+    const c = (
+      /** @type {CanvasRenderingContext2D} */
+      canvas.getContext("2d")
+    );
+    c.fillStyle = palette.line;
+    c.fillRect(0, canvas.height / 2 - ratio / 2, canvas.width, ratio);
+    c.fillStyle = palette.source;
+    for (let x = 0, from = 0; x < canvas.width; x++) {
+      const [begin, end] = [Math.floor(x * n / canvas.width), Math.ceil((x + 1) * n / canvas.width)];
+      while (from < paired.length && paired[from] < begin) from++;
+      const to = upperBound(paired, end - 1);
+      const share2 = 1 - (to - from) / Math.max(1, end - begin);
+      if (share2 <= 0) continue;
+      const height = Math.max(2 * ratio, share2 * canvas.height);
+      c.fillRect(x, (canvas.height - height) / 2, 1, height);
+    }
+  }
+  /** @param {number} step */
+  setStep(step) {
+    this.pin.style.transform = `translateX(${(step / Math.max(1, this.n - 1) * this.width).toFixed(1)}px)`;
+  }
+  /** The next run's first event in `direction` from `step`; -1 for none. @param {number} step @param {number} direction */
+  next(step, direction) {
+    const after = upperBound(this.starts, step);
+    const k = direction > 0 ? after : after - 1 - (this.starts[after - 1] === step ? 1 : 0);
+    return k >= 0 && k < this.starts.length ? this.starts[k] : -1;
+  }
+};
+function runStarts(n, paired) {
+  const starts = [];
+  for (let k = -1; k < paired.length; k++) {
+    const begin = k < 0 ? 0 : paired[k] + 1;
+    const end = k + 1 < paired.length ? paired[k + 1] : n;
+    if (begin < end) starts.push(begin);
+  }
+  return Int32Array.from(starts);
+}
+
 // compare_table.js
 var ROW5 = 24;
 var SIGNS = { removed: "−", added: "+", changed: "≠", grown: "▲", shrunk: "▼", longer: "↔", shorter: "↔", moved: "↕" };
@@ -7907,8 +7970,7 @@ var Compare = class {
     this.meta = content.meta;
     this.root = el("div", "vg-compare", { role: "application", "aria-label": "Two traces side by side", "data-lm-suppress-shortcuts": "true" });
     this.root.append(el("style", "", { text: css }));
-    this.theme = watchTheme(this.root, options.theme ?? "auto", () => {
-    });
+    this.theme = watchTheme(this.root, options.theme ?? "auto", () => this.paintStrips());
     options.host.replaceChildren(this.root);
     this.linked = true;
     this.moving = false;
@@ -7920,15 +7982,21 @@ var Compare = class {
     this.status = el("p", "vg-cmp-status vg-tabular", { "aria-live": "polite" });
     const sides = el("div", "vg-cmp-sides");
     if (options.height) sides.style.setProperty("--vg-cmp-height", options.height);
-    this.root.append(this.head.element, this.table.element, el("div", "vg-cmp-bar", {}, [this.link, this.status]), sides);
+    this.jumps = el("span", "vg-pair", { role: "group", "aria-label": "Events without a counterpart" }, [
+      iconButton("left", "Previous event without a counterpart ([)", () => this.jump(-1)),
+      el("span", "vg-pair-word", { text: "difference" }),
+      iconButton("right", "Next event without a counterpart (])", () => this.jump(1))
+    ]);
+    this.root.append(this.head.element, this.table.element, el("div", "vg-cmp-bar", {}, [this.link, this.jumps, this.status]), sides);
     this.root.classList.toggle("vg-cmp-fill", options.hash ?? false);
     this.sizer = new ResizeObserver((entries) => this.setWidth(entries[entries.length - 1].contentRect.width));
-    this.setWidth(this.root.clientWidth);
-    this.sizer.observe(this.root);
     const column = (name) => content.column(name);
     this.left = this.makeSide("left", options.left, [column("event.a"), column("event.b"), column("twin.a")], sides);
     this.right = this.makeSide("right", options.right, [column("event.b"), column("event.a"), column("twin.b")], sides);
     this.active = this.left;
+    this.tensor = -1;
+    this.setWidth(this.root.clientWidth);
+    this.sizer.observe(this.root);
     this.onKey = (event) => this.key(event);
     this.keyHost = options.hash ? document : this.root;
     this.keyHost.addEventListener(
@@ -7944,6 +8012,21 @@ var Compare = class {
   /** @param {number} width */
   setWidth(width) {
     this.root.classList.toggle("vg-cmp-narrow", width < NARROW2);
+    this.paintStrips();
+  }
+  paintStrips() {
+    for (const { strip, player } of [this.left, this.right]) {
+      strip.paint(strip.element.clientWidth, this.theme.palette);
+      strip.setStep(player.step());
+    }
+  }
+  /** Takes the active side to its next event without a counterpart. @param {number} direction */
+  jump(direction) {
+    const side = this.active;
+    const to = side.strip.next(side.player.step(), direction);
+    if (to < 0) return;
+    side.player.setStep(to);
+    this.stepped(side);
   }
   /** @param {"left" | "right"} name @param {Half} half @param {Int32Array[]} columns here, there, twin @param {HTMLElement} into @returns {Side} */
   makeSide(name, half, [here, there, twin], into) {
@@ -7951,18 +8034,25 @@ var Compare = class {
     const host = el("div", "vg-cmp-host");
     const mark = el("span", "vg-cmp-mark");
     const set = this.meta.params.map((p) => `${p[0]} ${p[name === "left" ? 1 : 2]}`).join(", ");
-    const title = el("h2", "vg-cmp-label", {}, [el("b", "", { text: label2 }), el("span", "vg-soft", { text: visible(set) }), mark]);
-    into.append(el("section", `vg-cmp-side vg-cmp-${name}`, { "aria-label": label2 }, [title, host]));
+    const tracks = new Tracks(half.tracks);
+    const [n, all] = [formatCount(tracks.n - here.length), formatCount(tracks.n)];
+    const alone = el("span", "vg-cmp-alone vg-tabular", { text: tracks.n > here.length ? `${n} of ${all} events without a counterpart` : "" });
+    const title = el("h2", "vg-cmp-label", {}, [el("b", "", { text: label2 }), el("span", "vg-soft", { text: visible(set) }), alone, mark]);
+    const strip = new DifferenceStrip(tracks.n, here, label2, (to) => {
+      side.player.setStep(to);
+      this.stepped(side);
+    });
+    into.append(el("section", `vg-cmp-side vg-cmp-${name}`, { "aria-label": label2 }, [title, strip.element, host]));
     const step = name === "left" ? this.options.step : 0;
     const side = {
       name,
       label: label2,
-      host,
       mark,
       here,
       there,
       twin,
-      tracks: new Tracks(half.tracks),
+      tracks,
+      strip,
       player: create({
         ...half,
         host,
@@ -8004,6 +8094,7 @@ var Compare = class {
     other.mark.hidden = !this.linked || exact;
     setText(other.mark, "waits");
     setText(this.status, this.told(side, other, exact));
+    for (const { strip, player } of [side, other]) strip.setStep(player.step());
     this.options.onStep?.(this.left.player.step(), this.right.player.step());
   }
   /** @param {Side} side @param {Side} other @param {boolean} exact */
@@ -8022,10 +8113,17 @@ var Compare = class {
   }
   /** @param {Side} side @param {number} tensor */
   selected(side, tensor) {
-    if (this.moving || !this.linked) return;
+    if (this.moving) return;
+    if (side === this.left || this.linked) this.keepTensor(side === this.left ? tensor : side.twin[tensor] ?? -1);
+    if (!this.linked) return;
     this.moving = true;
     this.other(side).player.select(tensor >= 0 ? side.twin[tensor] ?? -1 : -1);
     this.moving = false;
+  }
+  /** The left side's tensor, for the address. @param {number} tensor */
+  keepTensor(tensor) {
+    this.tensor = tensor;
+    this.writeHash();
   }
   /** A row of the table: selects the tensor in both, and goes to where it gets its place. @param {number[]} tensors of left and right */
   show([a, b]) {
@@ -8033,6 +8131,7 @@ var Compare = class {
     this.left.player.select(a);
     this.right.player.select(b);
     this.moving = false;
+    this.tensor = a;
     const side = a >= 0 ? this.left : this.right;
     side.player.setStep(placedAt(side.tracks, a >= 0 ? a : b));
     if (!this.linked && a >= 0 && b >= 0) this.right.player.setStep(placedAt(this.right.tracks, b));
@@ -8048,8 +8147,9 @@ var Compare = class {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const ours = this.root.contains(target) || target === document.body || target === document.documentElement;
     if (!ours || target.matches("input, select, textarea")) return;
-    if (event.key === "l") {
-      this.setLinked(!this.linked);
+    const own = { l: () => this.setLinked(!this.linked), "[": () => this.jump(-1), "]": () => this.jump(1) }[event.key];
+    if (own) {
+      own();
       event.preventDefault();
       return;
     }
@@ -8075,7 +8175,7 @@ var Compare = class {
     clearTimeout(this.hashTimer);
     this.hashTimer = setTimeout(() => {
       const right = this.linked ? "" : `&right=${this.right.player.step()}`;
-      globalThis.history.replaceState(null, "", `#step=${this.left.player.step()}${right}`);
+      globalThis.history.replaceState(null, "", `#step=${this.left.player.step()}${right}${this.tensor >= 0 ? `&tensor=${this.tensor}` : ""}`);
     }, HASH_MS);
   }
   destroy() {

@@ -1,9 +1,10 @@
 // Two traces side by side: what differs above, two players below that step, and select, together.
 
-import { el, setText } from "./dom.js";
 import { CompareHead } from "./compare_head.js";
+import { DifferenceStrip } from "./compare_strip.js";
 import { CompareTable } from "./compare_table.js";
 import { readContainer } from "./container.js";
+import { el, iconButton, setText } from "./dom.js";
 import { create } from "./player.js";
 import { css } from "./styles.js";
 import { formatCount, visible } from "./sentence.js";
@@ -15,7 +16,7 @@ import { Tracks, upperBound } from "./tracks.js";
  * @typedef {{left: Half, right: Half, diff: ArrayBuffer | ArrayBufferView, host: HTMLElement, panes?: string[] | null, step?: number,
  *   theme?: string, hash?: boolean, height?: string, onStep?: (step: number, right: number) => void}} CompareOptions
  * @typedef {{name: "left" | "right", label: string, tracks: Tracks, here: Int32Array, there: Int32Array, twin: Int32Array,
- *   player: ReturnType<typeof create>, host: HTMLElement, mark: HTMLElement, focus: () => HTMLElement | null}} Side
+ *   player: ReturnType<typeof create>, strip: DifferenceStrip, mark: HTMLElement, focus: () => HTMLElement | null}} Side
  */
 
 const NARROW = 900;
@@ -30,7 +31,7 @@ export class Compare {
     this.meta = content.meta;
     this.root = el("div", "vg-compare", { role: "application", "aria-label": "Two traces side by side", "data-lm-suppress-shortcuts": "true" });
     this.root.append(el("style", "", { text: css }));
-    this.theme = watchTheme(this.root, options.theme ?? "auto", () => {});
+    this.theme = watchTheme(this.root, options.theme ?? "auto", () => this.paintStrips());
     options.host.replaceChildren(this.root);
     this.linked = true;
     this.moving = false;
@@ -42,15 +43,21 @@ export class Compare {
     this.status = el("p", "vg-cmp-status vg-tabular", { "aria-live": "polite" });
     const sides = el("div", "vg-cmp-sides");
     if (options.height) sides.style.setProperty("--vg-cmp-height", options.height);
-    this.root.append(this.head.element, this.table.element, el("div", "vg-cmp-bar", {}, [this.link, this.status]), sides);
+    this.jumps = el("span", "vg-pair", { role: "group", "aria-label": "Events without a counterpart" }, [
+      iconButton("left", "Previous event without a counterpart ([)", () => this.jump(-1)),
+      el("span", "vg-pair-word", { text: "difference" }),
+      iconButton("right", "Next event without a counterpart (])", () => this.jump(1)),
+    ]);
+    this.root.append(this.head.element, this.table.element, el("div", "vg-cmp-bar", {}, [this.link, this.jumps, this.status]), sides);
     this.root.classList.toggle("vg-cmp-fill", options.hash ?? false);
     this.sizer = new ResizeObserver((entries) => this.setWidth(entries[entries.length - 1].contentRect.width));
-    this.setWidth(this.root.clientWidth);
-    this.sizer.observe(this.root);
     const column = (/** @type {string} */ name) => content.column(name);
     this.left = this.makeSide("left", options.left, [column("event.a"), column("event.b"), column("twin.a")], sides);
     this.right = this.makeSide("right", options.right, [column("event.b"), column("event.a"), column("twin.b")], sides);
     this.active = this.left;
+    this.tensor = -1;
+    this.setWidth(this.root.clientWidth);
+    this.sizer.observe(this.root);
     this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
     this.keyHost = options.hash ? document : this.root;
     this.keyHost.addEventListener("keydown", /** @type {EventListener} */ (this.onKey));
@@ -63,6 +70,23 @@ export class Compare {
   /** @param {number} width */
   setWidth(width) {
     this.root.classList.toggle("vg-cmp-narrow", width < NARROW);
+    this.paintStrips();
+  }
+
+  paintStrips() {
+    for (const { strip, player } of [this.left, this.right]) {
+      strip.paint(strip.element.clientWidth, this.theme.palette);
+      strip.setStep(player.step());
+    }
+  }
+
+  /** Takes the active side to its next event without a counterpart. @param {number} direction */
+  jump(direction) {
+    const side = this.active;
+    const to = side.strip.next(side.player.step(), direction);
+    if (to < 0) return;
+    side.player.setStep(to);
+    this.stepped(side);
   }
 
   /** @param {"left" | "right"} name @param {Half} half @param {Int32Array[]} columns here, there, twin @param {HTMLElement} into @returns {Side} */
@@ -71,13 +95,19 @@ export class Compare {
     const host = el("div", "vg-cmp-host");
     const mark = el("span", "vg-cmp-mark");
     const set = this.meta.params.map((/** @type {string[]} */ p) => `${p[0]} ${p[name === "left" ? 1 : 2]}`).join(", ");
-    const title = el("h2", "vg-cmp-label", {}, [el("b", "", { text: label }), el("span", "vg-soft", { text: visible(set) }), mark]);
-    into.append(el("section", `vg-cmp-side vg-cmp-${name}`, { "aria-label": label }, [title, host]));
+    const tracks = new Tracks(half.tracks);
+    const [n, all] = [formatCount(tracks.n - here.length), formatCount(tracks.n)];
+    const alone = el("span", "vg-cmp-alone vg-tabular", { text: tracks.n > here.length ? `${n} of ${all} events without a counterpart` : "" });
+    const title = el("h2", "vg-cmp-label", {}, [el("b", "", { text: label }), el("span", "vg-soft", { text: visible(set) }), alone, mark]);
+    const strip = new DifferenceStrip(tracks.n, here, label, (to) => {
+      side.player.setStep(to);
+      this.stepped(side);
+    });
+    into.append(el("section", `vg-cmp-side vg-cmp-${name}`, { "aria-label": label }, [title, strip.element, host]));
     const step = name === "left" ? this.options.step : 0;
     /** @type {Side} */
     const side = {
-      name, label, host, mark, here, there, twin,
-      tracks: new Tracks(half.tracks),
+      name, label, mark, here, there, twin, tracks, strip,
       player: create({
         ...half, host, step, theme: this.options.theme, panes: this.options.panes ?? PANES, fill: false,
         onStep: () => this.stepped(side),
@@ -119,6 +149,7 @@ export class Compare {
     other.mark.hidden = !this.linked || exact;
     setText(other.mark, "waits");
     setText(this.status, this.told(side, other, exact));
+    for (const { strip, player } of [side, other]) strip.setStep(player.step());
     this.options.onStep?.(this.left.player.step(), this.right.player.step());
   }
 
@@ -140,10 +171,18 @@ export class Compare {
 
   /** @param {Side} side @param {number} tensor */
   selected(side, tensor) {
-    if (this.moving || !this.linked) return;
+    if (this.moving) return;
+    if (side === this.left || this.linked) this.keepTensor(side === this.left ? tensor : (side.twin[tensor] ?? -1));
+    if (!this.linked) return;
     this.moving = true;
     this.other(side).player.select(tensor >= 0 ? (side.twin[tensor] ?? -1) : -1);
     this.moving = false;
+  }
+
+  /** The left side's tensor, for the address. @param {number} tensor */
+  keepTensor(tensor) {
+    this.tensor = tensor;
+    this.writeHash();
   }
 
   /** A row of the table: selects the tensor in both, and goes to where it gets its place. @param {number[]} tensors of left and right */
@@ -152,6 +191,7 @@ export class Compare {
     this.left.player.select(a);
     this.right.player.select(b);
     this.moving = false;
+    this.tensor = a;
     const side = a >= 0 ? this.left : this.right;
     side.player.setStep(placedAt(side.tracks, a >= 0 ? a : b));
     if (!this.linked && a >= 0 && b >= 0) this.right.player.setStep(placedAt(this.right.tracks, b));
@@ -166,8 +206,9 @@ export class Compare {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const ours = this.root.contains(target) || target === document.body || target === document.documentElement;
     if (!ours || target.matches("input, select, textarea")) return;
-    if (event.key === "l") {
-      this.setLinked(!this.linked);
+    const own = { l: () => this.setLinked(!this.linked), "[": () => this.jump(-1), "]": () => this.jump(1) }[event.key];
+    if (own) {
+      own();
       event.preventDefault();
       return;
     }
@@ -195,7 +236,7 @@ export class Compare {
     clearTimeout(this.hashTimer);
     this.hashTimer = setTimeout(() => {
       const right = this.linked ? "" : `&right=${this.right.player.step()}`;
-      globalThis.history.replaceState(null, "", `#step=${this.left.player.step()}${right}`);
+      globalThis.history.replaceState(null, "", `#step=${this.left.player.step()}${right}${this.tensor >= 0 ? `&tensor=${this.tensor}` : ""}`);
     }, HASH_MS);
   }
 
