@@ -232,6 +232,27 @@ def test_the_tail_that_a_smaller_result_leaves_is_freed() -> None:
         GraphAllocator(Generous("roomy")).reserve(expanded(ctx, ops.sqr(ctx, b)))
 
 
+def test_each_event_names_the_one_that_led_to_it() -> None:
+    """W is freed since nobody reads it any more, which came of placing wx, which came of the search's choice."""
+    ctx = context()
+    with seen() as events:
+        GraphAllocator(cpu_buffer_type()).reserve(expanded(ctx, affine(ctx)[-1]))
+    by_seq = {e.seq: e for e in events}
+    freed = events.of(TensorFreed)[0]
+    unused = by_seq[freed.cause]
+    assert isinstance(unused, ChildrenChanged)
+    assert (unused.tensor, unused.n_children, unused.n_views) == (freed.tensor, 0, 0)
+    placed = by_seq[unused.cause]
+    assert isinstance(placed, TensorAssigned)
+    assert placed.tensor == freed.by
+    chosen = by_seq[placed.cause]
+    assert isinstance(chosen, BlockChosen)
+    assert chosen.tensor == placed.tensor
+    search = by_seq[chosen.cause]
+    assert isinstance(search, SearchBegin)
+    assert by_seq[search.cause] is events.one(ReserveBegin)
+
+
 def test_freeing_is_the_cause_of_what_the_free_list_does() -> None:
     ctx = context()
     with seen() as events:

@@ -17,11 +17,15 @@ from vizggml.events import (
     CellFreed,
     DecodeBegin,
     DecodeEnd,
+    Event,
+    GraphCreated,
     KvWritten,
     LogitsReady,
     NodeEnd,
     ReuseChecked,
     ReuseDecided,
+    SamplerApplied,
+    Tokenized,
     TokenSampled,
 )
 from vizggml.ggml.tensor import Tensor
@@ -170,6 +174,40 @@ def test_a_decode_tells_its_begin_its_logits_and_its_end(small_model: Model) -> 
     assert isinstance(end, DecodeEnd)
     assert (end.index, end.cause) == (1, begin.seq)
     assert end.ns > 0
+
+
+def test_a_token_leads_back_to_the_text(small_model: Model) -> None:
+    """Sampled by the last sampler, each after the one before it, from logits of a decode of the token before."""
+    ctx = context(small_model)
+    kinds = (Tokenized, DecodeBegin, LogitsReady, SamplerApplied, TokenSampled)
+    with listening(*kinds) as seen:
+        list(ctx.generate([3, 4], max_tokens=2, seed=1))
+    by_seq = {e.seq: e for e in seen}
+    at: Event | None = next(e for e in reversed(seen) if isinstance(e, TokenSampled))
+    chain = []
+    while at is not None:
+        chain.append(type(at).__name__)
+        at = by_seq.get(at.cause)
+    once = ["TokenSampled", *["SamplerApplied"] * 5, "LogitsReady", "DecodeBegin"]
+    assert chain == once * 2
+    tiny = load_model("tiny")
+    with listening(Tokenized, DecodeBegin) as seen:
+        list(tiny.context(n_ctx=32).generate("Once", max_tokens=1))
+    tiny.close()
+    assert [(type(e), e.cause) for e in seen] == [(Tokenized, -1), (DecodeBegin, seen[0].seq)]
+
+
+def test_a_graph_is_built_anew_for_the_condition_that_fails(small_model: Model) -> None:
+    """Two tokens, then three: the number of tokens is asked first."""
+    ctx = context(small_model)
+    ctx.decode([1, 2])
+    with listening(ReuseChecked, ReuseDecided, GraphCreated) as seen:
+        ctx.decode([3, 4, 5])
+    decided = next(e for e in seen if isinstance(e, ReuseDecided))
+    refused = next(e for e in seen if isinstance(e, ReuseChecked) and not e.ok)
+    assert (decided.reused, decided.cause) == (False, refused.seq)
+    assert (refused.had, refused.needs) == ("2", "3")
+    assert next(e for e in seen if isinstance(e, GraphCreated)).cause == decided.seq
 
 
 def test_writes_into_the_cache_are_told_when_their_nodes_end(small_model: Model) -> None:

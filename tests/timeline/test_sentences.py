@@ -152,7 +152,8 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             LogitsReady(3, (1, 2), (" a", " the"), (1.5, -0.25)),
-            "The logits after position 3, a score for each token, are ready. The highest: 1.5, -0.25, of  a,  the.",
+            "The logits after position 3 are ready: a score for each token. "
+            "The highest belong to  a,  the: 1.5, -0.25.",
         ),
         (BlockDecoded(W, "Q4_0", 3, 0.125, 0.0, (1, 2)), "Block 3 is decoded from Q4_0: scale 0.125, minimum 0."),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 from tests.views.synthetic import HOSTILE, SyntheticTracks, hostile, lesson, llama, teaching
@@ -107,6 +108,21 @@ def test_the_still_draws_what_lives_and_a_line_at_the_most_of_it() -> None:
     assert lines[1].split(" ")[1].split("h")[0] == f"{bottom - 12 * unit:.1f}"
     assert "Memory timeline: 3 tensors, 16 B, lower bound 12 B" in texts(root)
     assert "Memory timeline: 3 tensors, 16 B = lower bound" in texts(parsed(still(teaching())))
+
+
+def test_the_line_of_what_lives_is_coarser_where_it_would_be_hatching() -> None:
+    """3,000 positions that hold 8 and 16 bytes by turns, on 700 to 900 pixels: steps of 12 pixels, all at 16."""
+    tracks = teaching()
+    n = 3000
+    tracks.columns["t.life.last"][-1] = n - 1
+    for name, value in (("a", 1), ("b", 8), ("plan", 0), ("bound", 16)):
+        tracks.columns[f"t.live.{name}"] = np.full(n, value, tracks.columns[f"t.live.{name}"].dtype)
+    tracks.columns["t.live.position"] = np.arange(n, dtype=np.int32)
+    tracks.columns["t.live.bytes"] = np.tile([8.0, 16.0], n // 2)
+    line = next(e.get("d") or "" for e in parsed(still(tracks)).iter(NS + "path") if e.get("class") == "live")
+    steps = [part.split("h") for part in line.split("V")[1:]]
+    assert {height for height, _ in steps} == {"34.0"}
+    assert 55 < len(steps) < 80
 
 
 def test_the_still_pales_what_is_not_computed_and_rings_what_is() -> None:

@@ -28,6 +28,7 @@ from vizggml.events import (
     ReuseDecided,
     Seq,
     TokenSampled,
+    Told,
     bus,
 )
 from vizggml.ggml import ops
@@ -398,7 +399,8 @@ class Context(Reservation):
         self._generation += 1
         self.stopped = ""
         self.memory.clear()
-        return self._generate(tokens, max_tokens, chain, self._generation)
+        told = self.vocab.told if isinstance(prompt, str) else NOTHING_TOLD
+        return self._generate(tokens, max_tokens, chain, self._generation, told)
 
     def _check_still(self, me: int, pos: int) -> None:
         """VizggmlError if anything but generation `me` has used the context, whose next position was `pos`."""
@@ -407,13 +409,16 @@ class Context(Reservation):
         if self.n_past != pos:
             raise VizggmlError(f"generate: sequence 0 was left at position {pos}, something moved it to {self.n_past}")
 
-    def _generate(self, tokens: list[int], max_tokens: int, chain: SamplerChain, me: int) -> Iterator[Token]:
+    def _generate(
+        self, tokens: list[int], max_tokens: int, chain: SamplerChain, me: int, told: Told
+    ) -> Iterator[Token]:
         self._check_still(me, 0)
         n_batch, stream = self.cparams.n_batch, self.vocab.stream()
         sampled = NOTHING_TOLD
         for begin in range(0, len(tokens), n_batch):
             last = begin + n_batch >= len(tokens)
-            self.decode(tokens[begin : begin + n_batch], None if last else [])
+            with bus.because(bus.recall(told)):
+                self.decode(tokens[begin : begin + n_batch], None if last else [])
         for n in range(1, max_tokens + 1):
             pos = self.n_past
             with bus.because(bus.recall(self._told_logits)):

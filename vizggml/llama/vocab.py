@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
-from vizggml.events import Tokenized, bus
+from vizggml.events import NOTHING_TOLD, Tokenized, bus
 from vizggml.ggml.gguf import GGUF, quoted
 from vizggml.llama.bpe import BPE, decode_text, encode_bytes
 from vizggml.llama.metadata import Metadata
@@ -89,6 +89,7 @@ class Vocab:
         self.model = model
         self.pre = pre
         self.n_tokens = n_tokens
+        self.told = NOTHING_TOLD
         self.texts: Sequence[str] = ()
         self.merges: Sequence[str] = ()
         self.attr: NDArray[np.uint8] = np.zeros(0, np.uint8)
@@ -219,7 +220,8 @@ class Vocab:
         if add_special and self.add_eos:
             ids.append(self.special["eos"])
         if bus.on:
-            bus.emit(Tokenized(text, tuple(ids), tuple(self.token_to_piece(id) for id in ids)))
+            event = Tokenized(text, tuple(ids), tuple(self.token_to_piece(id) for id in ids))
+            self.told = bus.remember(bus.emit(event))
         return ids
 
     def _partition(self, text: str, parse_special: bool) -> list[str | int]:

@@ -367,7 +367,12 @@ DECODING: dict[str, Template] = {
     ),
     "ReuseDecided": by(
         "reused",
-        "The graph is built anew: {why}.",
+        by(
+            "cause",
+            "The graph is built anew: {why}.",
+            ReuseChecked="The graph is built anew: "
+            "{cause.condition} ({cause.owner}) was {cause.had}, and {cause.needs} is needed.",
+        ),
         true="The graph of the last evaluation is used again: nothing is built or planned.",
     ),
     "Tokenized": "The text becomes tokens: {pieces}.",
@@ -382,16 +387,20 @@ DECODING: dict[str, Template] = {
         "{n_outputs} of them with logits.",
         **{"1": "Ubatch {index}, what is computed at once, has one token, at position {pos}."},
     ),
-    "LogitsReady": "The logits after position {pos}, a score for each token, are ready. "
-    "The highest: {logits}, of {pieces}.",
+    "LogitsReady": "The logits after position {pos} are ready: a score for each token. "
+    "The highest belong to {pieces}: {logits}.",
     "SamplerApplied": by(
         "sampler",
         "{sampler} ({param}) leaves {n_after} of {n_before} candidates for the next token.",
         temperature="{sampler} divides the logits by {param}: below 1 the likely gain, above 1 the unlikely.",
-        dist="{sampler} draws one of {n_before} candidates, each with its probability.",
+        dist=by(
+            "n_before",
+            "{sampler} draws one of {n_before} candidates, each with its probability.",
+            **{"1": "{sampler} has one candidate left, and draws it."},
+        ),
         greedy="{sampler} takes the highest of {n_before} candidates.",
     ),
-    "TokenSampled": "The token for position {pos} is {piece}, with probability {p}.",
+    "TokenSampled": 'The token for position {pos} is "{piece}", with probability {p}.',
     "DecodeEnd": "Decode {index} is done. It took {ns}.",
 }
 

@@ -22,6 +22,10 @@ TIMELINE_HEIGHT = 220
 BAR_HEIGHT = 40
 GRAPH_HEIGHT = 620
 NAMED_AT_PEAK = 5
+FINEST = 3.0
+"""Pixels that a step of the live set's line is wide at least."""
+CROWDED, COARSE = 0.5, 12.0
+"""With less than so many pixels for a position the layers follow so close that the line would be hatching: then wider."""
 THIN = 2.0
 """Pixels that a lifetime is wide and high at least, so that it is seen."""
 
@@ -172,10 +176,15 @@ def bound_words(plan: Plan) -> str:
 
 
 def _bound_line(plan: Plan, left: float, bottom: float, x_of: float, y_of: float) -> list[str]:
-    """How much lives at each position, as a height, and a line at the most of it where that is below the peak."""
+    """How much lives at each position, as a height, and a line at the most of it where that is below the peak.
+
+    Where several positions share a step of the line, it is the most that lives at any of them.
+    """
     if not plan.live:
         return []
-    steps = "".join(f"V{bottom - held * y_of:.1f}h{x_of:.2f}" for held in plan.live)
+    stride = max(1, round((FINEST if x_of >= CROWDED else COARSE) / x_of))
+    parts = [plan.live[at : at + stride] for at in range(0, len(plan.live), stride)]
+    steps = "".join(f"V{bottom - max(part) * y_of:.1f}h{x_of * len(part):.2f}" for part in parts)
     out = [f'<path class="live" d="M{left} {bottom:.1f}{steps}"/>']
     if plan.bound != plan.peak:
         line = f"M{left} {bottom - plan.bound * y_of:.1f}h{x_of * plan.n_positions:.1f}"

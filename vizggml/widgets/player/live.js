@@ -6,6 +6,8 @@
 
 /** Pixels of a step of the line: where more positions lie in them, the most that lives at any. */
 const FINEST = 3;
+/** With less than so many pixels for a position the layers follow so close that the line would be hatching: then wider. */
+const [CROWDED, COARSE] = [0.5, 12];
 
 /** The live set of each plan. @param {Player} player @returns {Map<number, LiveSet>} */
 function liveSets({ tracks, relations }) {
@@ -53,7 +55,8 @@ export function paintLiveSet({ palette }, c, set, { x, y }, position) {
   if (last < 0) return;
   c.beginPath();
   c.moveTo(x(0), y(0));
-  const stride = Math.max(1, Math.round(FINEST / (x(1) - x(0))));
+  const each = x(1) - x(0);
+  const stride = Math.max(1, Math.round((each < CROWDED ? COARSE : FINEST) / each));
   for (let p = 0; p <= last; p += stride) {
     let most = 0;
     for (let k = p; k < Math.min(p + stride, last + 1); k++) most = Math.max(most, set.bytes[k]);

@@ -14,7 +14,8 @@ import { UsageLine } from "./usage.js";
 
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {import("./map_lanes.js").Lane} Lane */
-/** @typedef {{x: number, w: number, y: number, h: number, owner: number, offset: number, size: number, endless: boolean}} Block */
+/** @typedef {{x: number, w: number, y: number, h: number, owner: number, offset: number, size: number, endless: boolean,
+ *   allocator: number, chunk: number}} Block */
 
 const LEFT = 12;
 const RIGHT = 12;
@@ -215,7 +216,7 @@ export class MapPane {
       const end = endless ? lane.extent : offset[row] + size[row];
       const x = this.x(offset[row], lane.extent);
       const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
-      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless };
+      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless, allocator: lane.allocator, chunk: lane.chunk };
       this.blocks.push(block);
       if (owner[row] >= 0) {
         used += size[row];
@@ -353,7 +354,7 @@ export class MapPane {
       const x = LEFT + (offset[row] / lane.extent) * wide;
       const w = Math.max(0.5, (size[row] / lane.extent) * wide);
       const owner = tensor[row];
-      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false };
+      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false, allocator: -1, chunk: -1 };
       this.blocks.push(block);
       c.fillStyle = palette.families[held % 2 ? 6 : 5];
       c.fillRect(x, top, w, BUFFER_BAR);
@@ -420,7 +421,12 @@ export class MapPane {
       ["offset", String(block.offset)],
       ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)],
     ]);
-    if (block.owner < 0) return tip.show(this.surface.box, event.offsetX, event.offsetY, "free block", where);
+    if (block.owner < 0) {
+      const search = searchAt(tracks, step);
+      const looked = search?.candidates.find((c) => c.chunk === block.chunk && c.offset === block.offset && search.allocator === block.allocator);
+      if (looked) where.push(["in this search", looked.words]);
+      return tip.show(this.surface.box, event.offsetX, event.offsetY, "free block", where);
+    }
     const head = visible(tracks.name(block.owner));
     tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
   }

@@ -20,7 +20,7 @@ export function countTicks(from, to, wanted) {
 export function byteTicks(from, to, wanted) {
   const step = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max((to - from) / Math.max(1, wanted), 1))));
   let unit = 0;
-  while (unit < UNITS.length - 1 && step / 1024 ** (unit + 1) >= 0.25) unit++;
+  while (unit < UNITS.length - 1 && step / 1024 ** (unit + 1) >= 0.5) unit++;
   const out = [];
   for (let value = Math.ceil(from / step) * step; value <= to; value += step) {
     const short = value >= 1024 ** (unit + 1) && value % 1024 ** (unit + 1) === 0;

@@ -71,7 +71,7 @@ function covered(list) {
 const TILES = /** @type {const} */ ([
   ["live", "Held by tensors at this step, padding included"],
   ["lower bound", "The most that lives at any one time: no plan of this graph takes less"],
-  ["free", "Free within the chunk's size so far, and in how many pieces"],
+  ["free in pieces", "Free within the chunk's size so far, and in how many pieces"],
   ["largest free", "The largest tensor that fits without growing the chunk. Far less than all that is free: the memory is fragmented"],
   ["padding", "What the tensors held do not need: each begins at a multiple of the alignment"],
   ["never used", "The part of the buffer that holds nothing at any time in this plan"],
@@ -101,7 +101,7 @@ export class UsageLine {
     const never = plan ? Math.max(0, buffer - everUsed(player, plan)) : 0;
     setText(values.live, formatBytes(usage.held));
     setText(values["lower bound"], bound ? formatBytes(bound) : "–");
-    setText(values.free, usage.pieces ? `${formatBytes(usage.free)} in ${usage.pieces} piece${usage.pieces === 1 ? "" : "s"}` : "0 B");
+    setText(values["free in pieces"], usage.pieces ? `${formatBytes(usage.free)} in ${usage.pieces}` : "0 B");
     setText(values["largest free"], formatBytes(usage.largest));
     setText(values.padding, formatBytes(usage.padding));
     setText(values["never used"], buffer ? `${formatBytes(never)} (${percent(never, buffer)})` : "–");
