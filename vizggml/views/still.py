@@ -25,7 +25,7 @@ NAMED_AT_PEAK = 5
 FINEST = 3.0
 """Pixels that a step of the live set's line is wide at least."""
 CROWDED, COARSE = 0.5, 12.0
-"""With less than so many pixels for a position the layers follow so close that the line would be hatching: then wider."""
+"""With less than so many pixels for a position layers follow so close that the line would be hatching: then wider."""
 THIN = 2.0
 """Pixels that a lifetime is wide and high at least, so that it is seen."""
 
