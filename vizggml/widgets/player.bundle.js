@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:6fda56247f65ebfd4b027860f7dd6b43b19e3bc7f310627d3f935998ed6fa9ef
+// vizggml player, bundled; sources sha256:e1ce47afe87d67635cc56dcb2f47d5fca05ec0cf2695461782f5a8888ef5afb6
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -242,6 +242,8 @@ var DetailPlot = class {
     setText(this.strong, words.strong);
     setText(this.rest, words.rest);
     this.strong.classList.toggle("vg-wrong", words.bad === true);
+    const whole2 = `${words.strong}; ${words.rest}`;
+    if (this.line.title !== whole2) this.line.title = whole2;
     const said = [this.naming.title, words.strong, words.rest].filter(Boolean).join(": ") + (this.naming.keys ? `. Up and down: ${this.naming.keys}.` : "");
     if (this.surface.canvas.getAttribute("aria-label") !== said) this.surface.canvas.setAttribute("aria-label", said);
     const { width, height } = this.surface;
@@ -799,9 +801,9 @@ var Tracks = class {
 var HEADER = 32;
 var RECORD = 336;
 var PAD = 12;
-var HEIGHT = 86;
-var WHOLE = { top: 16, high: 12 };
-var NEAR = { top: 46, high: 22 };
+var HEIGHT = 66;
+var WHOLE = { top: 5, high: 11 };
+var NEAR = { top: 30, high: 20 };
 var NEAR_OBJECTS = 3;
 var ROW = 23;
 var arenaDetail = {
@@ -933,12 +935,9 @@ var ArenaView = class extends DetailPlot {
   /** @param {Context} c @param {number} w */
   paint(c, w) {
     const { arena, player } = this;
-    const { palette, fonts } = player;
+    const { palette } = player;
     if (!arena) return;
     const wide = w - 2 * PAD;
-    c.font = `11px ${fonts.ui}`;
-    c.fillStyle = palette.soft;
-    c.fillText("mem_size, to scale", PAD, 8);
     c.fillStyle = palette.free;
     c.fillRect(PAD, WHOLE.top, wide, WHOLE.high);
     const scale = wide / Math.max(1, arena.size);
@@ -1145,7 +1144,9 @@ function countRows(player, step) {
   });
   const current = relations.tensorAt(step);
   const near = /* @__PURE__ */ new Set([current, ...relations.sources(current)]);
-  const rest = [...counts].filter(([t, c]) => !near.has(t) && (c[1] > 0 || c[2] > 0)).map(([t]) => t);
+  const planned = [...counts.values()].some((c) => c[1] > 0 || c[2] > 0);
+  const waits = (c) => planned ? c[1] > 0 || c[2] > 0 : c[0] > 0;
+  const rest = [...counts].filter(([t, c]) => !near.has(t) && waits(c)).map(([t]) => t);
   const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
   return order.map((t) => {
     const c = counts.get(t) ?? [0, 0, 0];
@@ -2808,68 +2809,6 @@ function sentenceOf({ tracks, relations }, t) {
   return sources ? `${what} of ${sources} gives ${shape}.` : `${what} gives ${shape}.`;
 }
 
-// kv_facts.js
-var MOST_HEADS = 32;
-function span([least, most]) {
-  return least === most ? String(most) : `${least} to ${most}`;
-}
-function headsWords({ nHead, nHeadKv }) {
-  if (!nHead[1] || !nHeadKv[1]) return "";
-  const times = nHead[1] / nHeadKv[1];
-  const heads = (n, kind) => `${kind} head${n === 1 ? "" : "s"}`;
-  const asked = `${span(nHead)} ${heads(nHead[1], "query")} read ${span(nHeadKv)} ${heads(nHeadKv[1], "KV")}`;
-  if (nHead[0] !== nHead[1] || nHeadKv[0] !== nHeadKv[1]) return `${asked}, layer by layer`;
-  if (times === 1) return `${asked}, one each`;
-  return `${asked}: ${Number(times.toFixed(2))} x smaller than with one each`;
-}
-function makeFacts(host, shape) {
-  const sizes = el("dl", "vg-pairs");
-  for (
-    const [side, type, bytes] of
-    /** @type {[string, string, number][]} */
-    [["K", shape.typeK, shape.bytesK], ["V", shape.typeV, shape.bytesV]]
-  ) {
-    if (type) sizes.append(el("dt", "", { text: side }), el("dd", "", { text: type }), el("dd", "vg-end", { text: formatBytes(bytes) }));
-  }
-  const total = `${shape.nCells} cells x ${shape.nLayer} layers` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
-  const parts = [el("section", "", {}, [el("h3", "", { text: "reserved" }), sizes, el("p", "vg-soft", { text: total })])];
-  const words = headsWords(shape);
-  if (words) parts.push(el("section", "", {}, [el("h3", "", { text: "grouped heads, in each layer" }), headsDrawn(shape, words), el("p", "", { text: words })]));
-  parts.push(
-    el("section", "", {}, [
-      el("h3", "", { text: "read it so" }),
-      el("p", "vg-soft", { text: "A column is a cell, a line of it a layer. Outlined: what this evaluation writes, empty until its layer has computed it. The bar above marks the cells that the newest token attends to." })
-    ])
-  );
-  host.replaceChildren(...parts);
-}
-function headsDrawn({ nHead, nHeadKv }, words) {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  const queries = Math.min(nHead[1], MOST_HEADS);
-  const keys = Math.max(1, Math.round(queries * nHeadKv[1] / nHead[1]));
-  const [wide, high] = [184, 46];
-  for (const [name, value] of Object.entries({ viewBox: `0 0 ${wide} ${high}`, class: "vg-heads", role: "img", "aria-label": words })) svg.setAttribute(name, value);
-  const each = wide / queries;
-  const group = queries / keys;
-  const add = (tag, attributes) => {
-    const made = document.createElementNS(space, tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-    svg.append(made);
-  };
-  for (let q = 0; q < queries; q++) {
-    const [x, centre] = [q * each, (Math.floor(q / group) + 0.5) * group * each];
-    add("path", { d: `M${x + each / 2} 14L${centre} 32`, stroke: "var(--vg-edge)", fill: "none" });
-    add("rect", { x: x + 0.75, y: 2, width: Math.max(1, each - 1.5), height: 12, rx: 2, fill: "var(--vg-families-0)" });
-  }
-  for (let k = 0; k < keys; k++) {
-    const x = (k + 0.5) * group * each;
-    const half = Math.min(16, group * each / 2 - 1);
-    add("rect", { x: x - half, y: 32, width: 2 * half, height: 12, rx: 2, fill: "var(--vg-families-2)" });
-  }
-  return svg;
-}
-
 // kv_state.js
 var NO_ONE = -1;
 function cacheAt({ tracks }, step) {
@@ -2889,8 +2828,14 @@ function shapeOf2({ tracks, relations }, cache) {
     const made = tracks.track("cache");
     const row = made.col("cache").indexOf(cache);
     const [cells, at, written, layers] = [tracks.track("cell"), tracks.track("cell").col("cell"), tracks.track("kv"), tracks.track("kv").col("layer")];
+    const [caches, seqs] = ["cache", "seq"].map((name) => cells.col(name));
+    const met = /* @__PURE__ */ new Set();
     let used = 0;
-    for (let r = 0; r < cells.length; r++) if (cells.col("cache")[r] === cache) used = Math.max(used, at[r] + 1);
+    for (let r = 0; r < cells.length; r++) {
+      if (caches[r] !== cache) continue;
+      used = Math.max(used, at[r] + 1);
+      met.add(seqs[r]);
+    }
     let nLayer = 1;
     for (let r = 0; r < written.length && row < 0; r++) nLayer = Math.max(nLayer, layers[r] + 1);
     const number = (name) => row < 0 ? 0 : made.col(name)[row];
@@ -2904,7 +2849,8 @@ function shapeOf2({ tracks, relations }, cache) {
       bytesV: number("nbytes_v"),
       nHead: headsOf(tracks, cache, "n_head"),
       nHeadKv: headsOf(tracks, cache, "n_head_kv"),
-      used
+      used,
+      seqs: [...met].sort((p, q) => p - q)
     };
   });
 }
@@ -3017,8 +2963,11 @@ var AXIS = 16;
 var SEEN = 5;
 var LAYER = 30;
 var SEQUENCE_FAMILIES = [0, 3, 2, 1, 4];
+function familyOfSequence(seq) {
+  return SEQUENCE_FAMILIES[seq % SEQUENCE_FAMILIES.length];
+}
 function colourOf({ palette }, seq) {
-  return palette.families[SEQUENCE_FAMILIES[seq % SEQUENCE_FAMILIES.length]];
+  return palette.families[familyOfSequence(seq)];
 }
 function placesOf(state, range2, w, h) {
   const { nCells, nLayer } = state.shape;
@@ -3042,11 +2991,12 @@ function columnsOf({ seq, nSeqs }, { range: range2, wide }) {
   let last = null;
   for (let at = range2.from; at < range2.to; at += per) {
     const [from, to] = [Math.floor(at), Math.min(range2.to, Math.max(Math.floor(at) + 1, Math.floor(at + per)))];
-    let [taken2, shared, first] = [0, false, -1];
+    let [taken2, shared, first, votes] = [0, false, -1, 0];
     for (let cell = from; cell < to; cell++) {
       if (!nSeqs[cell]) continue;
       taken2++;
-      if (first < 0) first = seq[cell];
+      if (votes === 0) first = seq[cell];
+      votes += seq[cell] === first ? 1 : -1;
       if (nSeqs[cell] > 1) shared = true;
     }
     const share2 = taken2 / Math.max(1, to - from);
@@ -3146,11 +3096,26 @@ function paintPositions({ fonts }, c, state, places) {
   const room = xOf(places, 1) - xOf(places, 0);
   let widest = 0;
   for (let cell = range2.from; cell < range2.to; cell++) widest = Math.max(widest, state.pos[cell]);
-  if (room < 6.2 * String(widest).length + 2) return;
+  const need = 6.2 * String(widest).length + 2;
+  const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4].find((n) => n * room >= need * (n > 1 ? 1.6 : 1)) ?? 2e4;
   c.font = `${high > 16 ? 10.5 : 9.5}px ${fonts.mono}`;
-  c.textAlign = "center";
+  c.textAlign = every > 1 ? "left" : "center";
   c.fillStyle = "#10151d";
-  for (let cell = range2.from; cell < range2.to; cell++) if (state.nSeqs[cell]) c.fillText(String(state.pos[cell]), xOf(places, cell) + (room - 1) / 2, band + high / 2 + 0.5);
+  for (let cell = range2.from, free = -1; cell < range2.to; cell++) {
+    const pos = state.pos[cell];
+    if (!state.nSeqs[cell]) continue;
+    const begins = cell === range2.from || state.pos[cell - 1] !== pos - 1 || state.seq[cell - 1] !== state.seq[cell];
+    const x = xOf(places, cell);
+    if (!begins && pos % every || x < free) continue;
+    if (every > 1 && runEnd(state, cell, range2.to, Math.ceil(need / room)) - cell < need / room) continue;
+    c.fillText(String(pos), every > 1 ? x + 2 : x + (room - 1) / 2, band + high / 2 + 0.5);
+    free = x + need + (every > 1 ? 3 : -2);
+  }
+}
+function runEnd({ pos, seq, nSeqs }, cell, end, most) {
+  let to = cell + 1;
+  while (to < end && to - cell < most && nSeqs[to] && pos[to] === pos[to - 1] + 1 && seq[to] === seq[cell]) to++;
+  return to;
 }
 function paintSeen({ palette }, c, state, places, mine) {
   const { from, to } = places.range;
@@ -3250,6 +3215,77 @@ function paintWhole(player, c, state, places) {
   c.strokeStyle = palette.ink;
   const [x0, x1] = [xOf(whole2, places.range.from), xOf(whole2, places.range.to)];
   c.strokeRect(Math.round(x0) - 0.5, places.over - 1.5, Math.max(4, Math.round(x1 - x0)), 8);
+}
+
+// kv_facts.js
+var MOST_HEADS = 32;
+var MOST_KEYS = 6;
+function span([least, most]) {
+  return least === most ? String(most) : `${least} to ${most}`;
+}
+function headsWords({ nHead, nHeadKv }) {
+  if (!nHead[1] || !nHeadKv[1]) return "";
+  const times = nHead[1] / nHeadKv[1];
+  const heads = (n, kind) => `${kind} head${n === 1 ? "" : "s"}`;
+  const asked = `${span(nHead)} ${heads(nHead[1], "query")} read ${span(nHeadKv)} ${heads(nHeadKv[1], "KV")}`;
+  if (nHead[0] !== nHead[1] || nHeadKv[0] !== nHeadKv[1]) return `${asked}, layer by layer`;
+  if (times === 1) return `${asked}, one each`;
+  return `${asked}: ${Number(times.toFixed(2))} x smaller than with one each`;
+}
+function sequenceKeys({ seqs }) {
+  return seqs.slice(0, MOST_KEYS).map((seq) => {
+    const mark = el("span", "vg-swatch");
+    mark.style.background = `var(--vg-families-${familyOfSequence(seq)})`;
+    return el("span", "vg-key", {}, [mark, el("span", "", { text: `sequence ${seq}` })]);
+  });
+}
+function makeFacts(host, shape) {
+  const sizes = el("dl", "vg-pairs");
+  for (
+    const [side, type, bytes] of
+    /** @type {[string, string, number][]} */
+    [["K", shape.typeK, shape.bytesK], ["V", shape.typeV, shape.bytesV]]
+  ) {
+    if (type) sizes.append(el("dt", "", { text: side }), el("dd", "", { text: type }), el("dd", "vg-end", { text: formatBytes(bytes) }));
+  }
+  const total = `${shape.nCells} cells x ${shape.nLayer} layers` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
+  const parts = [el("section", "", {}, [el("h3", "", { text: "reserved" }), sizes, el("p", "vg-soft", { text: total })])];
+  if (shape.seqs.length) parts.push(el("section", "", {}, [el("h3", "", { text: "colours" }), el("div", "vg-kv-keys", {}, sequenceKeys(shape))]));
+  const words = headsWords(shape);
+  if (words) parts.push(el("section", "", {}, [el("h3", "", { text: "grouped heads, in each layer" }), headsDrawn(shape, words), el("p", "", { text: words })]));
+  parts.push(
+    el("section", "", {}, [
+      el("h3", "", { text: "read it so" }),
+      el("p", "vg-soft", { text: "A column is a cell, a line of it a layer. Outlined: what this evaluation writes, empty until its layer has computed it. The bar above marks the cells that the newest token attends to." })
+    ])
+  );
+  host.replaceChildren(...parts);
+}
+function headsDrawn({ nHead, nHeadKv }, words) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  const queries = Math.min(nHead[1], MOST_HEADS);
+  const keys = Math.max(1, Math.round(queries * nHeadKv[1] / nHead[1]));
+  const [wide, high] = [184, 46];
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${wide} ${high}`, class: "vg-heads", role: "img", "aria-label": words })) svg.setAttribute(name, value);
+  const each = wide / queries;
+  const group = queries / keys;
+  const add = (tag, attributes) => {
+    const made = document.createElementNS(space, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+    svg.append(made);
+  };
+  for (let q = 0; q < queries; q++) {
+    const [x, centre] = [q * each, (Math.floor(q / group) + 0.5) * group * each];
+    add("path", { d: `M${x + each / 2} 14L${centre} 32`, stroke: "var(--vg-edge)", fill: "none" });
+    add("rect", { x: x + 0.75, y: 2, width: Math.max(1, each - 1.5), height: 12, rx: 2, fill: "var(--vg-families-0)" });
+  }
+  for (let k = 0; k < keys; k++) {
+    const x = (k + 0.5) * group * each;
+    const half = Math.min(16, group * each / 2 - 1);
+    add("rect", { x: x - half, y: 32, width: 2 * half, height: 12, rx: 2, fill: "var(--vg-families-2)" });
+  }
+  return svg;
 }
 
 // kv.js
@@ -3360,7 +3396,7 @@ var KvView = class extends DetailPlot {
     makeFacts(this.facts, shape);
     const sides = shape.typeK ? `K ${shape.typeK} ${formatBytes(shape.bytesK)}, V ${shape.typeV} ${formatBytes(shape.bytesV)}` : "";
     const words = [sides, `${shape.nLayer} layers`, headsWords(shape)].filter(Boolean).join("; ");
-    this.foot.textContent = words;
+    this.foot.replaceChildren(...sequenceKeys(shape), el("span", "", { text: words }));
     this.foot.title = words;
   }
   /** @param {CanvasRenderingContext2D} c @param {number} _w @param {number} h @param {number} step */
@@ -3789,7 +3825,7 @@ var ScratchView = class extends DetailPlot {
     if (!plan) return;
     const { palette, fonts, tracks } = player;
     const track = tracks.track("scratch");
-    const [tensor, size, maximum] = ["tensor", "work_size", "maximum"].map((name) => track.col(name));
+    const [size, maximum] = ["work_size", "maximum"].map((name) => track.col(name));
     const foot = h - FOOT;
     const y = (bytes) => foot - bytes / Math.max(1, plan.most) * (foot - TOP3);
     const wide = (w - 2 * LEFT3) / plan.n;
@@ -3829,12 +3865,12 @@ var ScratchView = class extends DetailPlot {
       c.fill();
       c.fillRect(x - 0.5, TOP3, 1, foot - TOP3);
     }
+    const right = this.focus >= 0 && this.x(this.focus) < w / 2;
     c.font = `10px ${fonts.ui}`;
     c.fillStyle = palette.faint;
-    c.fillText("nodes in execution order", LEFT3, foot + 9);
-    c.textAlign = "right";
-    c.fillText(String(plan.n), w - LEFT3, foot + 9);
-    if (tensor.length) c.textAlign = "left";
+    c.textAlign = right ? "right" : "left";
+    c.fillText(`${plan.n} nodes, in execution order`, right ? w - LEFT3 : LEFT3, foot + 9);
+    c.textAlign = "left";
   }
   /** @param {CanvasRenderingContext2D} c @param {number} w @param {number} y */
   paintWinner(c, w, y) {
@@ -4392,7 +4428,17 @@ var DetailsPane = class {
     const view = this.view;
     this.body.replaceChildren(view.element);
     this.extra.replaceChildren(...view.tools ?? []);
+    this.showTab(
+      /** @type {HTMLElement} */
+      this.tabs.children[this.details.indexOf(detail)]
+    );
     this.player.redraw(this);
+  }
+  /** Brings a tab into sight where they are more than fit. @param {HTMLElement} tab */
+  showTab(tab) {
+    const { tabs } = this;
+    if (!tab || !tabs.clientWidth) return;
+    tabs.scrollLeft = Math.max(tab.offsetLeft + tab.offsetWidth - tabs.offsetLeft - tabs.clientWidth, Math.min(tabs.scrollLeft, tab.offsetLeft - tabs.offsetLeft));
   }
   get view() {
     let view = this.views.get(this.detail);
@@ -6767,13 +6813,13 @@ var Now = class {
 var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: border-box; display: flex; flex-direction: column; width: 100%; border: 1px solid var(--vg-line); border-radius: 6px; overflow: hidden; background: var(--vg-page); color: var(--vg-ink); font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif); -webkit-font-smoothing: antialiased; text-align: left; }\n.vg-compare *, .vg-compare *::before { box-sizing: border-box; }\n.vg-compare [hidden] { display: none !important; }\n.vg-compare button, .vg-compare input, .vg-compare select { font: inherit; color: inherit; margin: 0; }\n.vg-compare :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-cmp-fill { height: 100vh; border: 0; border-radius: 0; overflow-y: auto; }\n.vg-cmp-head { flex: none; padding: 20px 24px 16px; }\n.vg-cmp-claim { margin: 0; font-weight: 400; font-size: 22px; line-height: 1.3; letter-spacing: -0.01em; color: var(--vg-ink); }\n.vg-cmp-set { display: block; font-size: 13px; line-height: 20px; letter-spacing: 0; color: var(--vg-soft); }\n.vg-cmp-did { display: block; font-weight: 600; }\n.vg-cmp-did::first-letter { text-transform: uppercase; }\n.vg-cmp-figures { display: flex; flex-wrap: wrap; gap: 12px 36px; margin: 16px 0 0; }\n.vg-cmp-figures:empty { display: none; }\n.vg-cmp-figure { min-width: 96px; }\n.vg-cmp-figure dt { font-size: 11.5px; font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-figure dd { margin: 0; font-variant-numeric: tabular-nums; }\n.vg-cmp-values { font-size: 16px; line-height: 24px; white-space: nowrap; }\n.vg-cmp-values b { font-weight: 600; }\n.vg-cmp-was { color: var(--vg-soft); }\n.vg-cmp-arrow { margin: 0 6px; color: var(--vg-faint); }\n.vg-cmp-by { font-size: 12px; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-values b { font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-by { color: var(--vg-faint); }\n.vg-cmp-said { margin: 14px 0 0; padding: 0; list-style: none; max-width: 980px; font-size: 12.5px; line-height: 19px; color: var(--vg-soft); }\n.vg-cmp-said:empty { display: none; }\n\n.vg-cmp-table { flex: none; position: relative; display: flex; flex-direction: column; height: 236px; border-top: 1px solid var(--vg-line); }\n.vg-cmp-tools { flex: none; display: flex; align-items: center; gap: 8px 12px; padding: 6px 12px 6px 24px; }\n.vg-cmp-tools .vg-search { flex: 0 1 150px; width: auto; min-width: 90px; }\n.vg-cmp-tools .vg-select { flex: none; }\n.vg-cmp-chips { flex: 1; display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }\n.vg-cmp-chip { display: inline-flex; align-items: center; gap: 5px; height: 24px; padding: 0 8px; border: 1px solid transparent; border-radius: 12px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; cursor: pointer; }\n.vg-cmp-chip:hover { background: var(--vg-panel); color: var(--vg-ink) !important; }\n.vg-cmp-chip[aria-pressed="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); border-color: var(--vg-edge); }\n.vg-cmp-n { font-variant-numeric: tabular-nums; color: var(--vg-faint); }\n.vg-cmp-sign { display: inline-block; width: 12px; text-align: center; font-size: 11px; color: var(--vg-soft); }\n.vg-cmp-sign.vg-cmp-removed { color: var(--vg-bad); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-added { color: var(--vg-good); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-grown, .vg-cmp-sign.vg-cmp-shrunk, .vg-cmp-sign.vg-cmp-changed { color: var(--vg-source); }\n.vg-compare { --vg-columns: minmax(110px, 0.8fr) minmax(120px, 1.2fr) minmax(90px, 0.8fr) minmax(72px, 0.5fr) minmax(120px, 2.4fr) 84px; }\n.vg-cmp-columns, .vg-cmp-row { padding: 0 24px; }\n.vg-cmp-row { cursor: pointer; line-height: 24px; }\n.vg-cmp-kind .vg-cmp-sign { margin-right: 5px; }\n.vg-cmp-list .vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-cmp-list { border-top: 0; }\n.vg-cmp-table .vg-empty { position: absolute; top: 58px; left: 12px; margin: 0; }\n\n.vg-cmp-bar { flex: none; display: flex; align-items: center; gap: 12px; height: 38px; padding: 0 24px; border-top: 1px solid var(--vg-line); background: var(--vg-panel); }\n.vg-cmp-link[aria-pressed="true"] { border-color: transparent; }\n.vg-cmp-link { flex: none; min-width: 76px; }\n.vg-cmp-status { flex: 1; margin: 0; font-size: 12.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-sides { flex: 1 0 auto; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1px; background: var(--vg-line); border-top: 1px solid var(--vg-line); }\n.vg-cmp-side { display: flex; flex-direction: column; min-width: 0; background: var(--vg-page); }\n.vg-cmp-label { display: flex; align-items: baseline; gap: 8px; height: 34px; margin: 0; padding: 9px 12px 0; font-size: 13px; font-weight: 400; line-height: 18px; white-space: nowrap; overflow: hidden; }\n.vg-cmp-label b { font-weight: 600; }\n.vg-cmp-label .vg-soft { font-size: 12px; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-alone { margin-left: auto; font-size: 11.5px; color: var(--vg-source); }\n.vg-cmp-mark { padding: 0 8px; border-radius: 9px; background: var(--vg-accentWash); color: var(--vg-accent); font-size: 11.5px; }\n.vg-cmp-strip { position: relative; height: 8px; margin: 0 12px 8px; cursor: pointer; }\n.vg-cmp-strip-canvas { display: block; width: 100%; height: 8px; }\n.vg-cmp-pin { position: absolute; top: -2px; left: -1px; width: 2px; height: 12px; border-radius: 1px; background: var(--vg-accent); pointer-events: none; }\n.vg-cmp-host { flex: 1 0 auto; height: var(--vg-cmp-height, 940px); }\n.vg-cmp-host > .vg-player { border-width: 1px 0 0; border-radius: 0; }\n.vg-cmp-narrow { --vg-columns: minmax(100px, 0.8fr) minmax(110px, 1.1fr) minmax(80px, 0.7fr) minmax(64px, 0.5fr) 78px; }\n.vg-cmp-narrow .vg-cmp-how { display: none; }\n.vg-cmp-narrow .vg-cmp-table { height: 282px; }\n.vg-cmp-narrow .vg-cmp-sides { grid-template-columns: minmax(0, 1fr); }\n.vg-cmp-narrow .vg-cmp-head { padding: 16px 14px 12px; }\n.vg-cmp-narrow .vg-cmp-claim { font-size: 19px; }\n.vg-cmp-narrow .vg-cmp-figures { gap: 10px 26px; }\n.vg-cmp-narrow .vg-cmp-tools { flex-wrap: wrap; padding: 6px 14px; }\n.vg-cmp-narrow .vg-cmp-chips { order: 3; flex-basis: 100%; }\n.vg-cmp-narrow .vg-cmp-columns, .vg-cmp-narrow .vg-cmp-row, .vg-cmp-narrow .vg-cmp-bar { padding: 0 14px; }\n';
 
 // details.css
-var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { min-width: 0; }\n.vg-saying { flex: none; margin: 0; height: 24px; line-height: 24px; padding: 0 12px; font-size: 12px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; contain: strict; border-top: 1px solid var(--vg-line); font-variant-numeric: tabular-nums; }\n.vg-saying strong { font-weight: 600; color: var(--vg-ink); margin-right: 10px; }\n.vg-saying strong.vg-wrong { color: var(--vg-bad); }\n.vg-detail .vg-canvas:focus-visible { outline-offset: -2px; }\n.vg-detail .vg-grid-head { border-top: 0; }\n";
+var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { min-width: 0; }\n.vg-saying { flex: none; margin: 0; height: 24px; line-height: 24px; padding: 0 12px; font-size: 12px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; contain: strict; border-top: 1px solid var(--vg-line); font-variant-numeric: tabular-nums; }\n.vg-saying strong { font-weight: 600; color: var(--vg-ink); margin-right: 10px; }\n.vg-saying strong.vg-wrong { color: var(--vg-bad); }\n.vg-detail .vg-canvas:focus-visible { outline-offset: -2px; }\n.vg-detail .vg-grid-head { border-top: 0; }\n.vg-pane .vg-tools > .vg-text-button { flex: none; white-space: nowrap; height: 24px; }\n.vg-pane-tables .vg-tabs { flex: 0 1 auto; }\n.vg-pane-tables .vg-tools > .vg-tools { flex: none; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-hint { display: none; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-select { max-width: 128px; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-text-button:disabled { display: none; }\n";
 
 // inspector.css
 var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts dd { display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; min-height: 22px; line-height: 22px; }\n.vg-facts dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow-y: auto; scrollbar-width: thin; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts dd:not(.vg-long) .vg-links { flex-wrap: nowrap; overflow: hidden; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
 
 // kv.css
-var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg-low { flex-direction: column; }\n.vg-kv-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; }\n.vg-kv-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-kv-facts p { margin: 0; }\n.vg-kv-facts .vg-pairs { grid-template-columns: 16px auto 1fr; }\n.vg-kv-facts .vg-pairs dd:last-of-type, .vg-kv-facts .vg-end { text-align: right; }\n.vg-heads { display: block; width: 100%; height: 46px; }\n.vg-low .vg-kv-facts { display: none; }\n.vg-kv-foot { display: none; flex: none; height: 22px; line-height: 22px; padding: 0 12px; font-size: 11.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-low .vg-kv-foot { display: block; }\n";
+var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg-low { flex-direction: column; }\n.vg-kv-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; }\n.vg-kv-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-kv-facts p { margin: 0; }\n.vg-kv-facts .vg-pairs { grid-template-columns: 16px auto 1fr; }\n.vg-kv-facts .vg-pairs dd:last-of-type, .vg-kv-facts .vg-end { text-align: right; }\n.vg-heads { display: block; width: 100%; height: 46px; }\n.vg-low .vg-kv-facts { display: none; }\n.vg-kv-foot { display: none; flex: none; height: 22px; line-height: 22px; padding: 0 12px; font-size: 11.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-low .vg-kv-foot { display: block; }\n.vg-kv-foot .vg-key { margin-right: 12px; }\n.vg-kv-keys { display: flex; flex-wrap: wrap; gap: 2px 12px; }\n";
 
 // map.css
 var map_default = ".vg-motion { pointer-events: none; }\n.vg-usage { flex: none; display: grid; grid-template-columns: 0.9fr 1fr 1.25fr 1fr 0.8fr 1.3fr; grid-auto-rows: 32px; height: 38px; overflow: hidden; margin: 0; padding: 0 12px 6px; gap: 0 10px; }\n.vg-usage div { min-width: 0; cursor: help; }\n.vg-usage dt, .vg-usage dd { margin: 0; line-height: 16px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-usage dt { font-size: 10.5px; font-weight: 400; color: var(--vg-faint); }\n.vg-usage dd { font-size: 12px; color: var(--vg-ink); font-variant-numeric: tabular-nums; }\n";

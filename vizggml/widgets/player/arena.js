@@ -15,9 +15,9 @@ import { upperBound } from "./tracks.js";
 const HEADER = 32;
 const RECORD = 336;
 const PAD = 12;
-const HEIGHT = 86;
-const WHOLE = { top: 16, high: 12 };
-const NEAR = { top: 46, high: 22 };
+const HEIGHT = 66;
+const WHOLE = { top: 5, high: 11 };
+const NEAR = { top: 30, high: 20 };
 const NEAR_OBJECTS = 3;
 const ROW = 23;
 
@@ -162,12 +162,9 @@ class ArenaView extends DetailPlot {
   /** @param {Context} c @param {number} w */
   paint(c, w) {
     const { arena, player } = this;
-    const { palette, fonts } = player;
+    const { palette } = player;
     if (!arena) return;
     const wide = w - 2 * PAD;
-    c.font = `11px ${fonts.ui}`;
-    c.fillStyle = palette.soft;
-    c.fillText("mem_size, to scale", PAD, 8);
     c.fillStyle = palette.free;
     c.fillRect(PAD, WHOLE.top, wide, WHOLE.high);
     const scale = wide / Math.max(1, arena.size);

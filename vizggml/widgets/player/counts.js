@@ -18,7 +18,7 @@ export const countsDetail = tableDetail({
   empty: "Nothing is counted yet: build_forward_expand counts uses, alloc_graph counts children and views.",
 });
 
-/** The current node and what it reads first, then whatever still has readers. @param {Player} player @param {number} step @returns {Row[]} */
+/** The current node and what it reads first, then whatever still has readers: by the plan, or before there is one by the graph. @param {Player} player @param {number} step @returns {Row[]} */
 function countRows(player, step) {
   const { tracks, relations } = player;
   const track = tracks.track("count");
@@ -32,7 +32,9 @@ function countRows(player, step) {
   });
   const current = relations.tensorAt(step);
   const near = new Set([current, ...relations.sources(current)]);
-  const rest = [...counts].filter(([t, c]) => !near.has(t) && (c[1] > 0 || c[2] > 0)).map(([t]) => t);
+  const planned = [...counts.values()].some((c) => c[1] > 0 || c[2] > 0);
+  const waits = (/** @type {number[]} */ c) => (planned ? c[1] > 0 || c[2] > 0 : c[0] > 0);
+  const rest = [...counts].filter(([t, c]) => !near.has(t) && waits(c)).map(([t]) => t);
   const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
   return order.map((t) => {
     const c = counts.get(t) ?? [0, 0, 0];

@@ -88,6 +88,8 @@ export class DetailPlot {
     setText(this.strong, words.strong);
     setText(this.rest, words.rest);
     this.strong.classList.toggle("vg-wrong", words.bad === true);
+    const whole = `${words.strong}; ${words.rest}`;
+    if (this.line.title !== whole) this.line.title = whole;
     const said = [this.naming.title, words.strong, words.rest].filter(Boolean).join(": ") + (this.naming.keys ? `. Up and down: ${this.naming.keys}.` : "");
     if (this.surface.canvas.getAttribute("aria-label") !== said) this.surface.canvas.setAttribute("aria-label", said);
     const { width, height } = this.surface;

@@ -112,7 +112,15 @@ export class DetailsPane {
     const view = this.view;
     this.body.replaceChildren(view.element);
     this.extra.replaceChildren(...(view.tools ?? []));
+    this.showTab(/** @type {HTMLElement} */ (this.tabs.children[this.details.indexOf(detail)]));
     this.player.redraw(this);
+  }
+
+  /** Brings a tab into sight where they are more than fit. @param {HTMLElement} tab */
+  showTab(tab) {
+    const { tabs } = this;
+    if (!tab || !tabs.clientWidth) return;
+    tabs.scrollLeft = Math.max(tab.offsetLeft + tab.offsetWidth - tabs.offsetLeft - tabs.clientWidth, Math.min(tabs.scrollLeft, tab.offsetLeft - tabs.offsetLeft));
   }
 
   get view() {

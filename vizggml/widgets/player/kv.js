@@ -2,7 +2,7 @@
 
 import { DetailPlot, counted } from "./detail_plot.js";
 import { el } from "./dom.js";
-import { headsWords, makeFacts } from "./kv_facts.js";
+import { headsWords, makeFacts, sequenceKeys } from "./kv_facts.js";
 import { cellAt, paintKv, placesOf, xOf } from "./kv_paint.js";
 import { cellsOf, kvAt, lastChange, sees, sequencesOf } from "./kv_state.js";
 import { formatBytes } from "./sentence.js";
@@ -132,7 +132,7 @@ class KvView extends DetailPlot {
     makeFacts(this.facts, shape);
     const sides = shape.typeK ? `K ${shape.typeK} ${formatBytes(shape.bytesK)}, V ${shape.typeV} ${formatBytes(shape.bytesV)}` : "";
     const words = [sides, `${shape.nLayer} layers`, headsWords(shape)].filter(Boolean).join("; ");
-    this.foot.textContent = words;
+    this.foot.replaceChildren(...sequenceKeys(shape), el("span", "", { text: words }));
     this.foot.title = words;
   }
 

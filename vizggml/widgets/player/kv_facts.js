@@ -1,11 +1,13 @@
 // What does not change of a cache: types and bytes, and how many query heads share a head of keys and values.
 
 import { el } from "./dom.js";
+import { familyOfSequence } from "./kv_paint.js";
 import { formatBytes } from "./sentence.js";
 
 /** @typedef {import("./kv_state.js").Shape} Shape */
 
 const MOST_HEADS = 32;
+const MOST_KEYS = 6;
 
 /** @param {[number, number]} range */
 function span([least, most]) {
@@ -23,6 +25,15 @@ export function headsWords({ nHead, nHeadKv }) {
   return `${asked}: ${Number(times.toFixed(2))} x smaller than with one each`;
 }
 
+/** Which colour is which sequence. @param {Shape} shape */
+export function sequenceKeys({ seqs }) {
+  return seqs.slice(0, MOST_KEYS).map((seq) => {
+    const mark = el("span", "vg-swatch");
+    mark.style.background = `var(--vg-families-${familyOfSequence(seq)})`;
+    return el("span", "vg-key", {}, [mark, el("span", "", { text: `sequence ${seq}` })]);
+  });
+}
+
 /** @param {HTMLElement} host @param {Shape} shape */
 export function makeFacts(host, shape) {
   const sizes = el("dl", "vg-pairs");
@@ -31,6 +42,7 @@ export function makeFacts(host, shape) {
   }
   const total = `${shape.nCells} cells x ${shape.nLayer} layers` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
   const parts = [el("section", "", {}, [el("h3", "", { text: "reserved" }), sizes, el("p", "vg-soft", { text: total })])];
+  if (shape.seqs.length) parts.push(el("section", "", {}, [el("h3", "", { text: "colours" }), el("div", "vg-kv-keys", {}, sequenceKeys(shape))]));
   const words = headsWords(shape);
   if (words) parts.push(el("section", "", {}, [el("h3", "", { text: "grouped heads, in each layer" }), headsDrawn(shape, words), el("p", "", { text: words })]));
   parts.push(

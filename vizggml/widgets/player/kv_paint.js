@@ -18,9 +18,14 @@ const SEEN = 5;
 const LAYER = 30;
 const SEQUENCE_FAMILIES = [0, 3, 2, 1, 4];
 
-/** The colour of a sequence. @param {Player} player @param {number} seq */
-export function colourOf({ palette }, seq) {
-  return palette.families[SEQUENCE_FAMILIES[seq % SEQUENCE_FAMILIES.length]];
+/** Which of the palette's families colours a sequence. @param {number} seq */
+export function familyOfSequence(seq) {
+  return SEQUENCE_FAMILIES[seq % SEQUENCE_FAMILIES.length];
+}
+
+/** @param {Player} player @param {number} seq */
+function colourOf({ palette }, seq) {
+  return palette.families[familyOfSequence(seq)];
 }
 
 /** @param {KvState} state @param {Range} range @param {number} w @param {number} h @returns {Places} */
@@ -45,7 +50,8 @@ export function cellAt({ left, wide, range }, x) {
   return Math.floor(range.from + ((x - left) / wide) * (range.to - range.from));
 }
 
-/** Runs of columns that look alike: a cell each, or a pixel each where there are more cells than pixels.
+/** Runs of columns that look alike: a cell each, or a pixel each, of the sequence that has most of it, where there are more
+ * cells than pixels.
  * @param {KvState} state @param {Places} places
  * @returns {{from: number, to: number, seq: number, share: number, shared: boolean}[]} */
 function columnsOf({ seq, nSeqs }, { range, wide }) {
@@ -54,11 +60,12 @@ function columnsOf({ seq, nSeqs }, { range, wide }) {
   let last = null;
   for (let at = range.from; at < range.to; at += per) {
     const [from, to] = [Math.floor(at), Math.min(range.to, Math.max(Math.floor(at) + 1, Math.floor(at + per)))];
-    let [taken, shared, first] = [0, false, -1];
+    let [taken, shared, first, votes] = [0, false, -1, 0];
     for (let cell = from; cell < to; cell++) {
       if (!nSeqs[cell]) continue;
       taken++;
-      if (first < 0) first = seq[cell];
+      if (votes === 0) first = seq[cell];
+      votes += seq[cell] === first ? 1 : -1;
       if (nSeqs[cell] > 1) shared = true;
     }
     const share = taken / Math.max(1, to - from);
@@ -161,17 +168,36 @@ function paintLayers({ palette, fonts }, c, state, places) {
   for (const top of [places.k, places.v]) for (let il = 0; il < nLayer; il++) c.fillText(String(il), places.left - 26, top + (il + 0.5) * high + 0.5);
 }
 
-/** Positions as numbers, where a cell has room for the widest. @param {Player} player @param {Context} c @param {KvState} state @param {Places} places */
+/** Positions as numbers: of each cell, or where there is no room for that, at the beginning of each run and at round numbers.
+ * @param {Player} player @param {Context} c @param {KvState} state @param {Places} places */
 function paintPositions({ fonts }, c, state, places) {
   const { range, band, high } = places;
   const room = xOf(places, 1) - xOf(places, 0);
   let widest = 0;
   for (let cell = range.from; cell < range.to; cell++) widest = Math.max(widest, state.pos[cell]);
-  if (room < 6.2 * String(widest).length + 2) return;
+  const need = 6.2 * String(widest).length + 2;
+  const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000].find((n) => n * room >= need * (n > 1 ? 1.6 : 1)) ?? 20000;
   c.font = `${high > 16 ? 10.5 : 9.5}px ${fonts.mono}`;
-  c.textAlign = "center";
+  c.textAlign = every > 1 ? "left" : "center";
   c.fillStyle = "#10151d";
-  for (let cell = range.from; cell < range.to; cell++) if (state.nSeqs[cell]) c.fillText(String(state.pos[cell]), xOf(places, cell) + (room - 1) / 2, band + high / 2 + 0.5);
+  for (let cell = range.from, free = -1; cell < range.to; cell++) {
+    const pos = state.pos[cell];
+    if (!state.nSeqs[cell]) continue;
+    const begins = cell === range.from || state.pos[cell - 1] !== pos - 1 || state.seq[cell - 1] !== state.seq[cell];
+    const x = xOf(places, cell);
+    if ((!begins && pos % every) || x < free) continue;
+    if (every > 1 && runEnd(state, cell, range.to, Math.ceil(need / room)) - cell < need / room) continue;
+    c.fillText(String(pos), every > 1 ? x + 2 : x + (room - 1) / 2, band + high / 2 + 0.5);
+    free = x + need + (every > 1 ? 3 : -2);
+  }
+}
+
+/** Where the positions that follow one another from a cell on end, at most `most` cells on. @param {KvState} state @param {number} cell
+ * @param {number} end @param {number} most */
+function runEnd({ pos, seq, nSeqs }, cell, end, most) {
+  let to = cell + 1;
+  while (to < end && to - cell < most && nSeqs[to] && pos[to] === pos[to - 1] + 1 && seq[to] === seq[cell]) to++;
+  return to;
 }
 
 /** A bar over the cells that the newest token attends to. @param {Player} player @param {Context} c @param {KvState} state @param {Places} places @param {Uint8Array} mine */

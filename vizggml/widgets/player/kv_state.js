@@ -6,7 +6,8 @@ import { upperBound } from "./tracks.js";
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {{cell: number, n: number}} Run neighbouring cells */
 /** @typedef {{cache: number, nCells: number, nLayer: number, typeK: string, typeV: string, bytesK: number, bytesV: number,
- *   nHead: [number, number], nHeadKv: [number, number], used: number}} Shape `used` is one past the last cell that the trace takes;
+ *   nHead: [number, number], nHeadKv: [number, number], used: number, seqs: number[]}} Shape `used` is one past the last cell that the trace takes,
+ *   `seqs` the sequences that it has there;
  *   heads from the fewest of a layer to the most, 0 where no graph tells */
 /** @typedef {{shape: Shape, seq: Int16Array, pos: Int32Array, nSeqs: Uint8Array, taken: number, sequences: Map<number, number>, nKv: number,
  *   slot: Run[], pending: {k: Uint8Array, v: Uint8Array}, newest: {seq: number, pos: number}, window: number}} KvState
@@ -35,8 +36,15 @@ export function shapeOf({ tracks, relations }, cache) {
     const made = tracks.track("cache");
     const row = made.col("cache").indexOf(cache);
     const [cells, at, written, layers] = [tracks.track("cell"), tracks.track("cell").col("cell"), tracks.track("kv"), tracks.track("kv").col("layer")];
+    const [caches, seqs] = ["cache", "seq"].map((name) => cells.col(name));
+    /** @type {Set<number>} */
+    const met = new Set();
     let used = 0;
-    for (let r = 0; r < cells.length; r++) if (cells.col("cache")[r] === cache) used = Math.max(used, at[r] + 1);
+    for (let r = 0; r < cells.length; r++) {
+      if (caches[r] !== cache) continue;
+      used = Math.max(used, at[r] + 1);
+      met.add(seqs[r]);
+    }
     let nLayer = 1;
     for (let r = 0; r < written.length && row < 0; r++) nLayer = Math.max(nLayer, layers[r] + 1);
     const number = (/** @type {string} */ name) => (row < 0 ? 0 : made.col(name)[row]);
@@ -51,6 +59,7 @@ export function shapeOf({ tracks, relations }, cache) {
       nHead: headsOf(tracks, cache, "n_head"),
       nHeadKv: headsOf(tracks, cache, "n_head_kv"),
       used,
+      seqs: [...met].sort((p, q) => p - q),
     };
   });
 }

@@ -96,7 +96,7 @@ class ScratchView extends DetailPlot {
     if (!plan) return;
     const { palette, fonts, tracks } = player;
     const track = tracks.track("scratch");
-    const [tensor, size, maximum] = ["tensor", "work_size", "maximum"].map((name) => track.col(name));
+    const [size, maximum] = ["work_size", "maximum"].map((name) => track.col(name));
     const foot = h - FOOT;
     const y = (/** @type {number} */ bytes) => foot - (bytes / Math.max(1, plan.most)) * (foot - TOP);
     const wide = (w - 2 * LEFT) / plan.n;
@@ -132,12 +132,12 @@ class ScratchView extends DetailPlot {
       c.fill();
       c.fillRect(x - 0.5, TOP, 1, foot - TOP);
     }
+    const right = this.focus >= 0 && this.x(this.focus) < w / 2;
     c.font = `10px ${fonts.ui}`;
     c.fillStyle = palette.faint;
-    c.fillText("nodes in execution order", LEFT, foot + 9);
-    c.textAlign = "right";
-    c.fillText(String(plan.n), w - LEFT, foot + 9);
-    if (tensor.length) c.textAlign = "left";
+    c.textAlign = right ? "right" : "left";
+    c.fillText(`${plan.n} nodes, in execution order`, right ? w - LEFT : LEFT, foot + 9);
+    c.textAlign = "left";
   }
 
   /** @param {CanvasRenderingContext2D} c @param {number} w @param {number} y */
