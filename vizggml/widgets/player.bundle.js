@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:e1ce47afe87d67635cc56dcb2f47d5fca05ec0cf2695461782f5a8888ef5afb6
+// vizggml player, bundled; sources sha256:dbc4d888106e62e3dc202434affb512a760a7b76e078cd516b8ff529f5e9208d
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
@@ -19,8 +19,8 @@ function mainBands(names) {
     return [{ left: ["graph"], right: memory }, { left: words.slice(0, 1), right: words.slice(1) }];
   }
   const rest = has(["map", "events", "tables"]);
-  const [first, ...more] = rest.length === 3 ? ["events", "map", "tables"] : rest;
-  const below = { left: rest.slice(0, 1).length ? [first] : [], right: more };
+  const [first, ...more2] = rest.length === 3 ? ["events", "map", "tables"] : rest;
+  const below = { left: rest.slice(0, 1).length ? [first] : [], right: more2 };
   return [{ left: has(["timeline"]), right: [] }, below];
 }
 function arrange(names, wide, least) {
@@ -91,15 +91,15 @@ function icon(name) {
   svg.append(path);
   return svg;
 }
-function iconButton(shape, label2, act) {
-  const made = el("button", "vg-button", { type: "button", title: label2, "aria-label": label2 }, [icon(shape)]);
+function iconButton(shape, label, act) {
+  const made = el("button", "vg-button", { type: "button", title: label, "aria-label": label }, [icon(shape)]);
   made.addEventListener("click", act);
   return made;
 }
-function setIcon(button, shape, label2) {
+function setIcon(button, shape, label) {
   button.replaceChildren(icon(shape));
-  button.title = label2;
-  button.setAttribute("aria-label", label2);
+  button.title = label;
+  button.setAttribute("aria-label", label);
 }
 var MAX_RATIO = 2;
 function setText(node, text) {
@@ -107,8 +107,8 @@ function setText(node, text) {
 }
 var Surface = class {
   /** @param {string} label @param {(() => void)} resized called after a change of size */
-  constructor(label2, resized) {
-    this.canvas = el("canvas", "vg-canvas", { role: "img", "aria-label": label2 });
+  constructor(label, resized) {
+    this.canvas = el("canvas", "vg-canvas", { role: "img", "aria-label": label });
     this.box = el("div", "vg-surface", {}, [this.canvas]);
     this.width = 0;
     this.height = 0;
@@ -142,12 +142,16 @@ var Surface = class {
     const bitmap = el("canvas");
     bitmap.width = this.canvas.width;
     bitmap.height = this.canvas.height;
+    return { bitmap, context: this.over(bitmap) };
+  }
+  /** The context of such a bitmap, in CSS pixels. @param {HTMLCanvasElement} bitmap */
+  over(bitmap) {
     const context = (
       /** @type {CanvasRenderingContext2D} */
       bitmap.getContext("2d", { alpha: false })
     );
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    return { bitmap, context };
+    return context;
   }
   /** Copies a bitmap of the surface's size onto it. @param {CanvasImageSource} bitmap */
   blit(bitmap) {
@@ -323,7 +327,7 @@ var VirtualList = class {
    * @param {{label: string, rowHeight: number, makeRow: () => HTMLElement, fillRow: (row: HTMLElement, index: number) => void,
    *   choose?: (index: number) => void, className?: string}} options
    */
-  constructor({ label: label2, rowHeight, makeRow, fillRow, choose: choose3, className = "" }) {
+  constructor({ label, rowHeight, makeRow, fillRow, choose: choose3, className = "" }) {
     this.rowHeight = rowHeight;
     this.makeRow = makeRow;
     this.fillRow = fillRow;
@@ -338,7 +342,7 @@ var VirtualList = class {
     this.pool = [];
     this.window = el("div", "vg-list-window");
     this.holder = el("div", "vg-list-rows", {}, [this.window]);
-    this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label2, tabindex: "0" }, [this.holder]);
+    this.element = el("div", `vg-list ${className}`, { role: "listbox", "aria-label": label, tabindex: "0" }, [this.holder]);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
     if (choose3) this.holder.addEventListener("click", (event) => this.onClick(event, choose3));
     this.observer = new ResizeObserver((entries) => this.setHeight(entries[entries.length - 1].contentRect.height));
@@ -562,10 +566,10 @@ function sentence(tracks, i) {
     return as === "size" ? formatSizes(value) : formatField(tracks, type, value);
   });
 }
-function choose({ cases, else: otherwise }, value) {
+function choose({ cases, else: otherwise2 }, value) {
   const key = formatKey(value);
   if (Object.hasOwn(cases, key)) return cases[key];
-  return typeof value === "number" && value < 0 && Object.hasOwn(cases, "<0") ? cases["<0"] : otherwise;
+  return typeof value === "number" && value < 0 && Object.hasOwn(cases, "<0") ? cases["<0"] : otherwise2;
 }
 function formatSizes(value) {
   return typeof value === "number" ? formatBytes(Math.abs(value)) : Array.from(value, formatSizes).join(", ");
@@ -1239,13 +1243,13 @@ function copyByField(text) {
   return done;
 }
 function copyButton(what, read) {
-  const label2 = `Copy ${what}`;
+  const label = `Copy ${what}`;
   let timer = 0;
-  const button = iconButton("copy", label2, async () => {
+  const button = iconButton("copy", label, async () => {
     const done = await copyText(read());
     setIcon(button, done ? "check" : "copy", done ? "Copied" : "The browser did not let it be copied");
     clearTimeout(timer);
-    timer = setTimeout(() => setIcon(button, "copy", label2), SHOWN_MS);
+    timer = setTimeout(() => setIcon(button, "copy", label), SHOWN_MS);
   });
   button.classList.add("vg-copy");
   return button;
@@ -1718,20 +1722,20 @@ function lifeAt(player, t, step) {
   const [from, to] = windowOf(relations, plan, tracks.n);
   const fixed2 = relations.keep(`life ${row}`, () => neighboursOf(tracks, plan, row));
   const life = tracks.track("life");
-  const cell = (name) => life.col(name)[row];
+  const cell2 = (name) => life.col(name)[row];
   const assigned = nearest(eventsOf2(player, "TensorAssigned", "tensor", root), step, from, to);
   const searched = nearest(eventsOf2(player, "SearchBegin", "tensor", root), step, from, to);
   return {
     ...fixed2,
-    offset: cell("offset"),
-    size: cell("size"),
+    offset: cell2("offset"),
+    size: cell2("size"),
     padded: searched >= 0 ? tracks.field(searched, "size") : -1,
-    where: chunkName(plan, cell("chunk")),
-    first: cell("first"),
-    last: cell("last"),
+    where: chunkName(plan, cell2("chunk")),
+    first: cell2("first"),
+    last: cell2("last"),
     positions: plan.positions,
-    reuses: cell("reuses"),
-    freedBy: cell("freed_by"),
+    reuses: cell2("reuses"),
+    freedBy: cell2("freed_by"),
     freedAt: nearest(eventsOf2(player, "TensorFreed", "tensor", root), step, from, to),
     twinFreedAt: twinFreed(player, root, plan.begin),
     assignedAt: assigned >= 0 ? assigned : nearest(eventsOf2(player, "ParentReused", "tensor", root), step, from, to)
@@ -1854,12 +1858,12 @@ var StrideWalk = class {
   /** @param {PointerEvent} event */
   point(event) {
     const { player, shape } = this;
-    const cell = this.cells.find((k) => event.offsetX >= k.x && event.offsetX < k.x + k.w && event.offsetY >= k.y && event.offsetY < k.y + k.h);
-    if (!cell || !shape) return player.tip.hide();
-    const head = shape.blck > 1 ? `block ${cell.at[0]} of row [${cell.at.slice(1, 3).join(", ")}]` : `element [${cell.at.slice(0, 3).join(", ")}]`;
-    const sum = cell.at.map((i, d) => i ? `${i} x ${shape.nb[d]}` : "").filter(Boolean).join(" + ");
-    const pairs = [["at byte", sum ? `${sum} = ${cell.byte}` : "0"]];
-    if (shape.blck > 1) pairs.push(["elements", `${cell.at[0] * shape.blck} to ${(cell.at[0] + 1) * shape.blck - 1}, ${shape.size} bytes`]);
+    const cell2 = this.cells.find((k) => event.offsetX >= k.x && event.offsetX < k.x + k.w && event.offsetY >= k.y && event.offsetY < k.y + k.h);
+    if (!cell2 || !shape) return player.tip.hide();
+    const head = shape.blck > 1 ? `block ${cell2.at[0]} of row [${cell2.at.slice(1, 3).join(", ")}]` : `element [${cell2.at.slice(0, 3).join(", ")}]`;
+    const sum = cell2.at.map((i, d) => i ? `${i} x ${shape.nb[d]}` : "").filter(Boolean).join(" + ");
+    const pairs = [["at byte", sum ? `${sum} = ${cell2.byte}` : "0"]];
+    if (shape.blck > 1) pairs.push(["elements", `${cell2.at[0] * shape.blck} to ${(cell2.at[0] + 1) * shape.blck - 1}, ${shape.size} bytes`]);
     player.tip.show(this.element, event.offsetX, event.offsetY, head, pairs);
   }
   stop() {
@@ -1867,8 +1871,8 @@ var StrideWalk = class {
   }
 };
 function dimensionsShown({ ne }) {
-  const more = [1, 2, 3].filter((d) => ne[d] > 1);
-  return { down: more[0] ?? 1, slab: more[1] ?? 2 };
+  const more2 = [1, 2, 3].filter((d) => ne[d] > 1);
+  return { down: more2[0] ?? 1, slab: more2[1] ?? 2 };
 }
 function placeCells(shape, width) {
   const { ne, nb, blck } = shape;
@@ -1898,13 +1902,13 @@ function paintCells({ palette, fonts }, c, shape, cells) {
   c.font = `10.5px ${fonts.ui}`;
   c.fillStyle = palette.soft;
   const what = shape.blck > 1 ? `blocks of ${shape.blck}` : "elements";
-  const slabs = cells.some((cell) => cell.at[slab] > 0);
+  const slabs = cells.some((cell2) => cell2.at[slab] > 0);
   c.fillText(`the byte where each of the first ${what} begins`, LEFT, 8);
   const axes = `i0 to the right, i${down} down`;
   if (!slabs) c.fillText(axes, LEFT, 23);
   else for (const s of [0, 1]) c.fillText(s ? `i${slab} = 1` : `${axes}; i${slab} = 0`, LEFT + s * (COLUMNS2 * cells[0].w + GAP), 23);
-  order.forEach((cell, k) => {
-    const { x, y, w, h } = cell;
+  order.forEach((cell2, k) => {
+    const { x, y, w, h } = cell2;
     c.globalAlpha = 0.12 + 0.5 * (k / Math.max(1, order.length - 1));
     c.fillStyle = palette.source;
     c.fillRect(x, y, w - 1, h - 1);
@@ -1913,10 +1917,10 @@ function paintCells({ palette, fonts }, c, shape, cells) {
   paintWay(palette, c, order);
   c.textAlign = "center";
   c.font = `10.5px ${fonts.mono}`;
-  for (const cell of cells) {
-    const text = byteLabel(cell.byte, cell.w, c);
+  for (const cell2 of cells) {
+    const text = byteLabel(cell2.byte, cell2.w, c);
     c.fillStyle = palette.ink;
-    c.fillText(text, cell.x + cell.w / 2 - 0.5, cell.y + cell.h / 2);
+    c.fillText(text, cell2.x + cell2.w / 2 - 0.5, cell2.y + cell2.h / 2);
   }
   c.textAlign = "left";
 }
@@ -2152,12 +2156,12 @@ function mix(scale, at) {
 }
 var Plot = class {
   /** @param {Player} player @param {Pane} pane @param {string} label @param {number} height */
-  constructor(player, pane, label2, height) {
+  constructor(player, pane, label, height) {
     this.player = player;
     this.values = null;
     this.cursor = -1;
     this.drawn = -1;
-    this.surface = new Surface(label2, () => {
+    this.surface = new Surface(label, () => {
       this.drawn = -1;
       player.redraw(pane);
     });
@@ -2166,7 +2170,7 @@ var Plot = class {
     this.element.style.height = `${height}px`;
     this.element.tabIndex = 0;
     this.element.setAttribute("role", "group");
-    this.element.setAttribute("aria-label", `${label2}: arrow keys read it`);
+    this.element.setAttribute("aria-label", `${label}: arrow keys read it`);
     this.said = el("div", "vg-unseen", { "aria-live": "polite" });
     this.element.append(this.said);
     for (
@@ -2192,17 +2196,17 @@ var Plot = class {
     this.drawn = -1;
   }
   /** Shows a cell's values in the tip. @param {number} cell */
-  read(cell) {
-    if (!this.values || cell < 0) {
+  read(cell2) {
+    if (!this.values || cell2 < 0) {
       this.player.tip.hide();
     } else {
-      const [x, y] = this.centreOf(cell);
-      const [head, pairs] = this.tell(cell, this.values);
+      const [x, y] = this.centreOf(cell2);
+      const [head, pairs] = this.tell(cell2, this.values);
       this.player.tip.show(this.element, x, y, head, pairs);
       this.said.textContent = `${head}: ${pairs.map((pair) => pair.join(" ")).join(", ")}`;
     }
-    if (cell === this.cursor) return;
-    this.cursor = cell;
+    if (cell2 === this.cursor) return;
+    this.cursor = cell2;
     if (this.values) this.paint();
   }
   /** @param {KeyboardEvent} event */
@@ -2337,15 +2341,15 @@ var HeatMap = class extends Plot {
     return Math.floor((py - y) / ch) * this.values.columns + Math.floor((px - x) / cw);
   }
   /** @param {number} cell @returns {[number, number]} */
-  centreOf(cell) {
+  centreOf(cell2) {
     const { x, y, cw, ch } = this.frame;
     const columns = this.values?.columns ?? 1;
-    return [x + (cell % columns + 0.5) * cw, y + (Math.floor(cell / columns) + 0.5) * ch];
+    return [x + (cell2 % columns + 0.5) * cw, y + (Math.floor(cell2 / columns) + 0.5) * ch];
   }
   /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
-  tell(cell, { ne, rows, columns, cells }) {
+  tell(cell2, { ne, rows, columns, cells }) {
     const nRows = ne[1] * ne[2] * ne[3];
-    const [j, i] = [Math.floor(cell / columns), cell % columns];
+    const [j, i] = [Math.floor(cell2 / columns), cell2 % columns];
     const [r0, r1] = [runBegin(j, nRows, rows), runBegin(j + 1, nRows, rows)];
     const [a, b] = [runBegin(i, ne[0], columns), runBegin(i + 1, ne[0], columns)];
     const n = (r1 - r0) * (b - a);
@@ -2353,7 +2357,7 @@ var HeatMap = class extends Plot {
     if (r1 - r0 === 1) [1, 2, 3].forEach((d) => ne[d] > 1 && pairs.push([`i${d}`, String(Math.floor(r0 / ne.slice(1, d).reduce((p, q) => p * q, 1)) % ne[d])]));
     else pairs.push([ne[2] * ne[3] > 1 ? "rows" : "i1", range(r0, r1)]);
     if (n > 1) pairs.push(["mean of", `${formatCount(n)} values`]);
-    return [formatValue(cells[cell]), pairs];
+    return [formatValue(cells[cell2]), pairs];
   }
 };
 function paintLegend(palette, c, x, y, h, limit) {
@@ -2423,17 +2427,17 @@ var Histogram = class extends Plot {
     return px < x || px >= x + w || py < y || py > y + h ? -1 : Math.floor((px - x) / bar);
   }
   /** @param {number} cell @returns {[number, number]} */
-  centreOf(cell) {
+  centreOf(cell2) {
     const { x, y, h, bar } = this.frame;
-    return [x + (cell + 0.5) * bar, y + h / 2];
+    return [x + (cell2 + 0.5) * bar, y + h / 2];
   }
   /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
-  tell(cell, { stats, bins }) {
+  tell(cell2, { stats, bins }) {
     const width = (stats[1] - stats[0]) / bins.length;
     const all = Array.from(bins).reduce((sum, n) => sum + n, 0);
-    const share2 = all ? `${(100 * bins[cell] / all).toFixed(1)} %` : "0 %";
-    const head = `${formatCount(bins[cell])} value${bins[cell] === 1 ? "" : "s"}, ${share2}`;
-    return [head, [["from", formatValue(stats[0] + cell * width)], ["to", formatValue(stats[0] + (cell + 1) * width)]]];
+    const share2 = all ? `${(100 * bins[cell2] / all).toFixed(1)} %` : "0 %";
+    const head = `${formatCount(bins[cell2])} value${bins[cell2] === 1 ? "" : "s"}, ${share2}`;
+    return [head, [["from", formatValue(stats[0] + cell2 * width)], ["to", formatValue(stats[0] + (cell2 + 1) * width)]]];
   }
 };
 
@@ -2536,7 +2540,7 @@ var Inspector = class {
     this.why = el("span", "vg-soft");
     this.release = el("button", "vg-link", { type: "button", text: "follow the step", title: "Let go of the selection (Esc)" });
     this.line = el("p", "vg-inspector-line");
-    this.chips = PREDICATES.map(([, title]) => el("span", "vg-chip", { title }));
+    this.chips = PREDICATES.map(([, title2]) => el("span", "vg-chip", { title: title2 }));
     this.walk = new StrideWalk(player, pane);
     this.values = new ValuesSection(player, pane);
     this.empty = el("div", "vg-empty", { text: "No tensor at this step. Choose one in the graph, in the memory map, or by a search." });
@@ -2604,15 +2608,15 @@ var Inspector = class {
   }
   /** A section of named lines. @param {string} name @param {string} title @param {[string, string, string?, boolean?][]} rows name,
    * label, what it means, whether its value can be copied */
-  section(name, title, rows) {
-    const cells = rows.flatMap(([key, label2, meaning, copied]) => {
+  section(name, title2, rows) {
+    const cells = rows.flatMap(([key, label, meaning, copied]) => {
       const links = this.rows[key] = new Links();
       const value = el("dd", "", {}, [links.element]);
-      if (copied) value.append(copyButton(`the ${label2}`, () => links.copied));
+      if (copied) value.append(copyButton(`the ${label}`, () => links.copied));
       if (LONG.has(key)) value.className = "vg-long";
-      return [el("dt", "", { text: label2, title: meaning }), value];
+      return [el("dt", "", { text: label, title: meaning }), value];
     });
-    return el("section", `vg-part vg-part-${name}`, { "aria-label": title }, [el("h4", "", { text: title }), el("dl", "vg-facts", {}, cells)]);
+    return el("section", `vg-part vg-part-${name}`, { "aria-label": title2 }, [el("h4", "", { text: title2 }), el("dl", "vg-facts", {}, cells)]);
   }
   /** @param {MouseEvent} event */
   onClick(event) {
@@ -2757,9 +2761,9 @@ var Inspector = class {
     const all = relations.consumers(t);
     const here = all.filter((s) => relations.home.graph[s] === relations.focus.graph[step]);
     const readers = [...new Set(here.length ? here : all)];
-    const few = this.allReaders || readers.length <= FEW + 1 ? readers : readers.slice(0, FEW);
-    const rest = readers.length - few.length;
-    this.show("consumers", readers.length ? [...list(few), ...rest ? [{ text: `and ${rest} more`, more: "1" }] : []] : ["nobody"]);
+    const few2 = this.allReaders || readers.length <= FEW + 1 ? readers : readers.slice(0, FEW);
+    const rest = readers.length - few2.length;
+    this.show("consumers", readers.length ? [...list(few2), ...rest ? [{ text: `and ${rest} more`, more: "1" }] : []] : ["nobody"]);
   }
   /** @param {string} row @param {Item[]} items @param {string} [copied] what its button copies */
   show(row, items, copied) {
@@ -2877,12 +2881,12 @@ function kvAt(player, step) {
   const track = tracks.track("cell");
   const [caches, cells, positions, seqs] = ["cache", "cell", "pos", "seq"].map((n) => track.col(n));
   track.each(step, (r) => {
-    const cell = cells[r];
-    if (caches[r] !== cache || cell >= shape.nCells) return;
-    if (!nSeqs[cell]) taken2++;
-    if (!nSeqs[cell] || seqs[r] < seq[cell]) seq[cell] = seqs[r];
-    nSeqs[cell]++;
-    pos[cell] = positions[r];
+    const cell2 = cells[r];
+    if (caches[r] !== cache || cell2 >= shape.nCells) return;
+    if (!nSeqs[cell2]) taken2++;
+    if (!nSeqs[cell2] || seqs[r] < seq[cell2]) seq[cell2] = seqs[r];
+    nSeqs[cell2]++;
+    pos[cell2] = positions[r];
     sequences.set(seqs[r], (sequences.get(seqs[r]) ?? 0) + 1);
   });
   const window = Number(tracks.meta.params?.n_swa ?? 0);
@@ -2909,17 +2913,17 @@ function slotAt({ tracks }, { cache, nLayer }, step, seq, pos) {
   }
   let newest = { seq: NO_ONE, pos: NO_ONE };
   const last = slot[slot.length - 1];
-  for (let cell = last ? last.cell + last.n - 1 : -1; last && cell >= last.cell; cell--) {
-    if (seq[cell] >= 0) {
-      newest = { seq: seq[cell], pos: pos[cell] };
+  for (let cell2 = last ? last.cell + last.n - 1 : -1; last && cell2 >= last.cell; cell2--) {
+    if (seq[cell2] >= 0) {
+      newest = { seq: seq[cell2], pos: pos[cell2] };
       break;
     }
   }
   return { slot, nKv, pending: { k, v }, newest };
 }
-function sees({ newest, pos, nKv, window }, cell, shares) {
-  if (newest.seq < 0 || !shares || cell >= nKv || pos[cell] > newest.pos) return false;
-  return window <= 0 || newest.pos - pos[cell] < window;
+function sees({ newest, pos, nKv, window }, cell2, shares) {
+  if (newest.seq < 0 || !shares || cell2 >= nKv || pos[cell2] > newest.pos) return false;
+  return window <= 0 || newest.pos - pos[cell2] < window;
 }
 function cellsOf({ tracks }, step, { shape }, wanted) {
   const mine = new Uint8Array(shape.nCells);
@@ -2930,10 +2934,10 @@ function cellsOf({ tracks }, step, { shape }, wanted) {
   });
   return mine;
 }
-function sequencesOf({ tracks }, step, cache, cell) {
+function sequencesOf({ tracks }, step, cache, cell2) {
   const track = tracks.track("cell");
   const [caches, cells, seqs] = ["cache", "cell", "seq"].map((n) => track.col(n));
-  return track.openAt(step).filter((r) => caches[r] === cache && cells[r] === cell).map((r) => seqs[r]).sort((p, q) => p - q);
+  return track.openAt(step).filter((r) => caches[r] === cache && cells[r] === cell2).map((r) => seqs[r]).sort((p, q) => p - q);
 }
 function lastChange(player, step) {
   const { tracks } = player;
@@ -2979,8 +2983,8 @@ function placesOf(state, range2, w, h) {
   const each = Math.min(nLayer * LAYER, Math.max(8, (h - AXIS - 3 - k - 5) / 2));
   return { left: LEFT2, wide: w - LEFT2 - RIGHT, range: range2, over, band, high, k, v: k + each + 5, each, foot: k + 2 * each + 8 };
 }
-function xOf({ left, wide, range: range2 }, cell) {
-  return left + (cell - range2.from) / (range2.to - range2.from) * wide;
+function xOf({ left, wide, range: range2 }, cell2) {
+  return left + (cell2 - range2.from) / (range2.to - range2.from) * wide;
 }
 function cellAt({ left, wide, range: range2 }, x) {
   return Math.floor(range2.from + (x - left) / wide * (range2.to - range2.from));
@@ -2992,12 +2996,12 @@ function columnsOf({ seq, nSeqs }, { range: range2, wide }) {
   for (let at = range2.from; at < range2.to; at += per) {
     const [from, to] = [Math.floor(at), Math.min(range2.to, Math.max(Math.floor(at) + 1, Math.floor(at + per)))];
     let [taken2, shared, first, votes] = [0, false, -1, 0];
-    for (let cell = from; cell < to; cell++) {
-      if (!nSeqs[cell]) continue;
+    for (let cell2 = from; cell2 < to; cell2++) {
+      if (!nSeqs[cell2]) continue;
       taken2++;
-      if (votes === 0) first = seq[cell];
-      votes += seq[cell] === first ? 1 : -1;
-      if (nSeqs[cell] > 1) shared = true;
+      if (votes === 0) first = seq[cell2];
+      votes += seq[cell2] === first ? 1 : -1;
+      if (nSeqs[cell2] > 1) shared = true;
     }
     const share2 = taken2 / Math.max(1, to - from);
     if (last && last.seq === first && last.shared === shared && last.share === share2) last.to = to;
@@ -3035,9 +3039,9 @@ function paintTaken(player, c, state, places) {
     if (seq < 0) continue;
     c.fillStyle = colourOf(player, seq);
     const single = gap > 0;
-    for (let cell = from; cell < to; cell += single ? 1 : to - from) {
-      const x = xOf(places, cell);
-      const w = Math.max(0.6, xOf(places, single ? cell + 1 : to) - x - gap);
+    for (let cell2 = from; cell2 < to; cell2 += single ? 1 : to - from) {
+      const x = xOf(places, cell2);
+      const w = Math.max(0.6, xOf(places, single ? cell2 + 1 : to) - x - gap);
       c.globalAlpha = 0.25 + 0.75 * share2;
       c.fillRect(x, band, w, high);
       c.globalAlpha *= 0.82;
@@ -3074,7 +3078,7 @@ function paintPending({ palette }, c, state, places) {
   }
 }
 function inRange(runs, { from, to }) {
-  return runs.map(({ cell, n }) => ({ cell: Math.max(cell, from), n: Math.min(cell + n, to) - Math.max(cell, from) })).filter((run) => run.n > 0);
+  return runs.map(({ cell: cell2, n }) => ({ cell: Math.max(cell2, from), n: Math.min(cell2 + n, to) - Math.max(cell2, from) })).filter((run) => run.n > 0);
 }
 function widthOf(places, run) {
   return Math.max(1.5, xOf(places, run.cell + run.n) - xOf(places, run.cell));
@@ -3095,37 +3099,37 @@ function paintPositions({ fonts }, c, state, places) {
   const { range: range2, band, high } = places;
   const room = xOf(places, 1) - xOf(places, 0);
   let widest = 0;
-  for (let cell = range2.from; cell < range2.to; cell++) widest = Math.max(widest, state.pos[cell]);
+  for (let cell2 = range2.from; cell2 < range2.to; cell2++) widest = Math.max(widest, state.pos[cell2]);
   const need = 6.2 * String(widest).length + 2;
   const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4].find((n) => n * room >= need * (n > 1 ? 1.6 : 1)) ?? 2e4;
   c.font = `${high > 16 ? 10.5 : 9.5}px ${fonts.mono}`;
   c.textAlign = every > 1 ? "left" : "center";
   c.fillStyle = "#10151d";
-  for (let cell = range2.from, free = -1; cell < range2.to; cell++) {
-    const pos = state.pos[cell];
-    if (!state.nSeqs[cell]) continue;
-    const begins = cell === range2.from || state.pos[cell - 1] !== pos - 1 || state.seq[cell - 1] !== state.seq[cell];
-    const x = xOf(places, cell);
+  for (let cell2 = range2.from, free = -1; cell2 < range2.to; cell2++) {
+    const pos = state.pos[cell2];
+    if (!state.nSeqs[cell2]) continue;
+    const begins = cell2 === range2.from || state.pos[cell2 - 1] !== pos - 1 || state.seq[cell2 - 1] !== state.seq[cell2];
+    const x = xOf(places, cell2);
     if (!begins && pos % every || x < free) continue;
-    if (every > 1 && runEnd(state, cell, range2.to, Math.ceil(need / room)) - cell < need / room) continue;
+    if (every > 1 && runEnd(state, cell2, range2.to, Math.ceil(need / room)) - cell2 < need / room) continue;
     c.fillText(String(pos), every > 1 ? x + 2 : x + (room - 1) / 2, band + high / 2 + 0.5);
     free = x + need + (every > 1 ? 3 : -2);
   }
 }
-function runEnd({ pos, seq, nSeqs }, cell, end, most) {
-  let to = cell + 1;
-  while (to < end && to - cell < most && nSeqs[to] && pos[to] === pos[to - 1] + 1 && seq[to] === seq[cell]) to++;
+function runEnd({ pos, seq, nSeqs }, cell2, end, most) {
+  let to = cell2 + 1;
+  while (to < end && to - cell2 < most && nSeqs[to] && pos[to] === pos[to - 1] + 1 && seq[to] === seq[cell2]) to++;
   return to;
 }
 function paintSeen({ palette }, c, state, places, mine) {
   const { from, to } = places.range;
   c.fillStyle = palette.ink;
-  for (let cell = from; cell < to; cell++) {
-    if (!sees(state, cell, mine[cell] === 1)) continue;
-    let end = cell + 1;
+  for (let cell2 = from; cell2 < to; cell2++) {
+    if (!sees(state, cell2, mine[cell2] === 1)) continue;
+    let end = cell2 + 1;
     while (end < to && sees(state, end, mine[end] === 1)) end++;
-    c.fillRect(xOf(places, cell), places.band - 4, Math.max(1, xOf(places, end) - xOf(places, cell) - 1), 2);
-    cell = end;
+    c.fillRect(xOf(places, cell2), places.band - 4, Math.max(1, xOf(places, end) - xOf(places, cell2) - 1), 2);
+    cell2 = end;
   }
 }
 function paintLimit({ palette, fonts }, c, { nKv }, places) {
@@ -3147,24 +3151,24 @@ function paintLimit({ palette, fonts }, c, { nKv }, places) {
 function paintMarks({ palette }, c, state, places, marks, cursor) {
   const { from, to } = places.range;
   const bottom = places.v + places.each;
-  const frame = (a, b) => {
+  const frame2 = (a, b) => {
     const x = Math.round(xOf(places, a)) - 0.5;
     c.strokeRect(x - 0.5, places.band - 1, Math.max(3, Math.round(xOf(places, b)) - x), bottom - places.band + 2);
   };
   c.strokeStyle = palette.accent;
   c.lineWidth = 2;
   if (marks.found) c.setLineDash([4, 3]);
-  for (const run of runsOf(marks.cells)) if (run.cell < to && run.cell + run.n > from) frame(Math.max(from, run.cell), Math.min(to, run.cell + run.n));
+  for (const run of runsOf(marks.cells)) if (run.cell < to && run.cell + run.n > from) frame2(Math.max(from, run.cell), Math.min(to, run.cell + run.n));
   c.setLineDash([]);
   if (marks.layer >= 0) {
     const high = places.each / state.shape.nLayer;
     const top = marks.which ? places.v : places.k;
     for (const run of inRange(state.slot, places.range)) c.strokeRect(Math.round(xOf(places, run.cell)) - 1, top + marks.layer * high - 1, widthOf(places, run) + 2, Math.max(3, high + 2));
   }
-  if (marks.gone) for (const cell of marks.cells) cross(c, xOf(places, cell), xOf(places, cell + 1), places.band, places.high);
+  if (marks.gone) for (const cell2 of marks.cells) cross(c, xOf(places, cell2), xOf(places, cell2 + 1), places.band, places.high);
   if (cursor >= from && cursor < to) {
     c.strokeStyle = palette.ink;
-    frame(cursor, cursor + 1);
+    frame2(cursor, cursor + 1);
   }
   c.lineWidth = 1;
 }
@@ -3179,10 +3183,10 @@ function cross(c, x0, x1, y, h) {
 }
 function runsOf(cells) {
   const runs = [];
-  for (const cell of [...cells].sort((p, q) => p - q)) {
+  for (const cell2 of [...cells].sort((p, q) => p - q)) {
     const last = runs[runs.length - 1];
-    if (last && last.cell + last.n === cell) last.n++;
-    else runs.push({ cell, n: 1 });
+    if (last && last.cell + last.n === cell2) last.n++;
+    else runs.push({ cell: cell2, n: 1 });
   }
   return runs;
 }
@@ -3194,10 +3198,10 @@ function paintCellAxis({ palette, fonts }, c, places, top) {
   c.textAlign = "left";
   c.fillStyle = palette.faint;
   c.fillText("cell", 12, top + 6);
-  for (let cell = Math.ceil(from / step) * step; cell < to; cell += step) {
-    const x = xOf(places, cell);
+  for (let cell2 = Math.ceil(from / step) * step; cell2 < to; cell2 += step) {
+    const x = xOf(places, cell2);
     c.fillRect(Math.round(x), top - 2, 1, 3);
-    c.fillText(String(cell), x + 3, top + 6);
+    c.fillText(String(cell2), x + 3, top + 6);
   }
 }
 function paintWhole(player, c, state, places) {
@@ -3428,8 +3432,8 @@ var KvView = class extends DetailPlot {
     } else if (kind === "SeqOp") {
       const [seq, p0, p1] = ["seq_id", "p0", "p1"].map((name) => tracks.field(step, name));
       const mine = seq < 0 ? null : cellsOf(this.player, step, state, seq);
-      state.pos.forEach((pos, cell) => {
-        if (pos >= p0 && pos < p1 && pos >= 0 && (!mine || mine[cell])) marks.cells.add(cell);
+      state.pos.forEach((pos, cell2) => {
+        if (pos >= p0 && pos < p1 && pos >= 0 && (!mine || mine[cell2])) marks.cells.add(cell2);
       });
     }
     return marks;
@@ -3439,9 +3443,9 @@ var KvView = class extends DetailPlot {
     const { state } = this;
     if (!state || this.brush) return -1;
     const places = this.places(state);
-    const cell = cellAt(places, x);
-    if (x < places.left || cell < places.range.from || cell >= places.range.to || y < places.band - 5 || y > places.v + places.each) return -1;
-    return cell;
+    const cell2 = cellAt(places, x);
+    if (x < places.left || cell2 < places.range.from || cell2 >= places.range.to || y < places.band - 5 || y > places.v + places.each) return -1;
+    return cell2;
   }
   /** The layer and side at a height, -1 over the positions. @param {number} y */
   layerAt(y) {
@@ -3458,38 +3462,38 @@ var KvView = class extends DetailPlot {
     super.showCard(k, x, y);
   }
   /** @param {number} cell */
-  cardOf(cell) {
+  cardOf(cell2) {
     const { state, player, step } = this;
     if (!state) return null;
     const { shape } = state;
     const { layer, which } = this.pointed ?? { layer: -1, which: 0 };
     const pairs = [];
-    if (state.nSeqs[cell]) {
-      const seqs = sequencesOf(player, step, shape.cache, cell);
-      pairs.push(["position", String(state.pos[cell])], [seqs.length > 1 ? "sequences" : "sequence", seqs.join(", ")]);
-      const seen = sees(state, cell, this.mine[cell] === 1);
-      if (state.newest.seq >= 0) pairs.push(["attended", seen ? `yes, by position ${state.newest.pos}` : `no: ${this.whyUnseen(state, cell)}`]);
+    if (state.nSeqs[cell2]) {
+      const seqs = sequencesOf(player, step, shape.cache, cell2);
+      pairs.push(["position", String(state.pos[cell2])], [seqs.length > 1 ? "sequences" : "sequence", seqs.join(", ")]);
+      const seen = sees(state, cell2, this.mine[cell2] === 1);
+      if (state.newest.seq >= 0) pairs.push(["attended", seen ? `yes, by position ${state.newest.pos}` : `no: ${this.whyUnseen(state, cell2)}`]);
     } else pairs.push(["holds", "nothing"]);
     const bytes = (which ? shape.bytesV : shape.bytesK) / Math.max(1, shape.nCells * shape.nLayer);
-    const fresh = state.slot.some((run) => cell >= run.cell && cell < run.cell + run.n);
+    const fresh = state.slot.some((run) => cell2 >= run.cell && cell2 < run.cell + run.n);
     if (layer >= 0) {
       const waits = fresh && (which ? state.pending.v : state.pending.k)[layer];
       pairs.push(["layer", `${layer}, ${which ? "V" : "K"}`], ["bytes", `${formatBytes(Math.round(bytes))} of ${which ? shape.typeV : shape.typeK}`]);
-      if (state.nSeqs[cell]) pairs.push(["written", waits ? "not yet" : fresh ? "in this evaluation" : "earlier"]);
+      if (state.nSeqs[cell2]) pairs.push(["written", waits ? "not yet" : fresh ? "in this evaluation" : "earlier"]);
     } else if (shape.bytesK) pairs.push(["bytes", `${formatBytes(Math.round((shape.bytesK + shape.bytesV) / shape.nCells))} in ${shape.nLayer} layers`]);
-    return { head: `cell ${cell}`, pairs };
+    return { head: `cell ${cell2}`, pairs };
   }
   /** @param {KvState} state @param {number} cell */
-  whyUnseen(state, cell) {
-    if (this.mine[cell] !== 1) return "another sequence";
-    if (cell >= state.nKv) return "beyond n_kv";
-    return state.pos[cell] > state.newest.pos ? "it comes later" : `out of the window of ${state.window}`;
+  whyUnseen(state, cell2) {
+    if (this.mine[cell2] !== 1) return "another sequence";
+    if (cell2 >= state.nKv) return "beyond n_kv";
+    return state.pos[cell2] > state.newest.pos ? "it comes later" : `out of the window of ${state.window}`;
   }
   /** @param {number} cell */
-  placeOf(cell) {
+  placeOf(cell2) {
     if (!this.state) return null;
     const places = this.places(this.state);
-    return { x: (xOf(places, cell) + xOf(places, cell + 1)) / 2, y: places.band + places.high / 2 };
+    return { x: (xOf(places, cell2) + xOf(places, cell2 + 1)) / 2, y: places.band + places.high / 2 };
   }
   /** @param {number} k @param {number} by */
   nextOf(k, by) {
@@ -3607,8 +3611,8 @@ function verdictOf({ tracks }, { rows, decided }) {
   const failed = rows.filter((r) => !ok[r]).map((r) => `${track.str("condition", r)} ${track.str("had", r)} → ${track.str("needs", r)}`);
   if (decided < 0) return rows.length ? { strong: `asking: ${hold} of ${rows.length} hold so far`, rest: failed.join(", "), bad: failed.length > 0 } : null;
   if (tracks.field(decided, "reused")) return { strong: `graph reused: ${hold} of ${counted(rows.length, "condition")} hold`, rest: "" };
-  const more = failed.length > MOST_WHYS ? ` and ${failed.length - MOST_WHYS} more` : "";
-  const why = failed.length ? failed.slice(0, MOST_WHYS).join(", ") + more : String(tracks.field(decided, "why"));
+  const more2 = failed.length > MOST_WHYS ? ` and ${failed.length - MOST_WHYS} more` : "";
+  const why = failed.length ? failed.slice(0, MOST_WHYS).join(", ") + more2 : String(tracks.field(decided, "why"));
   return { strong: `built anew: ${why}`, rest: rows.length ? `${hold} of ${counted(rows.length, "condition")} hold` : "", bad: true };
 }
 var ReuseView = class extends DetailPlot {
@@ -3922,9 +3926,793 @@ var ScratchView = class extends DetailPlot {
   }
 };
 
+// folding.js
+var GAP2 = 36;
+var GUTTER = 56;
+var MARGIN = 20;
+var HEADER2 = 26;
+var CARD = { w: 250, h: 84, second: 18 };
+var MOST_COLUMNS = 96;
+var CROWDED = 0.45;
+var Folding = class {
+  /** @param {GraphJson} graph */
+  constructor(graph) {
+    this.graph = graph;
+    this.indexOf = new Map(graph.sections.map((s, i) => [s.id, i]));
+    const n = graph.sections.length;
+    this.fold = new Int32Array(n).fill(-1);
+    this.folds = foldsOf(graph);
+    this.folds.forEach((fold, f) => {
+      for (const id of fold.sections) this.fold[this.indexOf.get(id) ?? -1] = f;
+    });
+    this.rows = Array.from({ length: n }, () => []);
+    this.sectionOf = Int32Array.from(graph.nodes.section, (id) => this.indexOf.get(id) ?? 0);
+    this.sectionOf.forEach((s, row) => this.rows[s].push(row));
+    this.rowOf = rowsByTensor(graph, this.rows, this.indexOf);
+    this.open = new Uint8Array(n);
+    this.dx = new Float64Array(n);
+    this.dy = new Float64Array(n);
+    this.itemOf = new Int32Array(n);
+    this.column = new Int32Array(n);
+    this.version = 0;
+    const { src, dst } = graph.edges;
+    this.inner = edgeLists(n, src, (e) => this.sectionOf[src[e]] === this.sectionOf[dst[e]] ? this.sectionOf[src[e]] : -1);
+    this.across = Int32Array.from(src.keys()).filter((e) => this.sectionOf[src[e]] !== this.sectionOf[dst[e]]);
+    const { tensor } = graph.nodes;
+    this.into = edgeLists(tensor.length, dst, (e) => dst[e]);
+    this.outOf = edgeLists(tensor.reduce((most, t) => Math.max(most, t), 0) + 1, src, (e) => tensor[src[e]]);
+    this.items = [];
+    this.width = 0;
+    this.height = 0;
+    this.arrange(1.5);
+  }
+  /** @param {number} s an index into the sections */
+  foldable(s) {
+    return this.fold[s] >= 0;
+  }
+  get closed() {
+    return this.fold.some((f, s) => f >= 0 && !this.open[s]);
+  }
+  /** Whether row `row` is drawn as a box of its own. @param {number} row */
+  shown(row) {
+    const s = this.sectionOf[row];
+    return !this.foldable(s) || this.open[s] === 1;
+  }
+  /** @param {number} row */
+  x(row) {
+    return this.graph.nodes.x[row] + this.dx[this.sectionOf[row]];
+  }
+  /** @param {number} row */
+  y(row) {
+    return this.graph.nodes.y[row] + this.dy[this.sectionOf[row]];
+  }
+  /** Opens or closes sections. What stays keeps its column, unless that would make all too small.
+   * @param {number[]} sections @param {boolean} open @param {number} aspect */
+  set(sections, open, aspect) {
+    for (const s of sections) if (this.foldable(s)) this.open[s] = open ? 1 : 0;
+    const items = this.makeItems();
+    for (const item of items) item.column = this.column[item.sections[0]];
+    const kept2 = stand(items);
+    const fit = Math.min(aspect / kept2.width, 1 / kept2.height);
+    const { items: free, scale } = this.bestColumns(aspect);
+    if (fit > CROWDED * scale) this.adopt(items);
+    else this.adopt(free);
+  }
+  /** Puts cards and open sections one under the other, in as many columns as fill a pane of that aspect best.
+   * @param {number} aspect width over height */
+  arrange(aspect) {
+    this.adopt(this.bestColumns(aspect).items);
+  }
+  /** @param {number} aspect */
+  bestColumns(aspect) {
+    const items = this.makeItems();
+    let best = 1;
+    let bestScale = -1;
+    for (let columns = 1; columns <= Math.min(items.length, MOST_COLUMNS); columns += 1 + (columns >> 4)) {
+      const { width, height } = place(items, columns);
+      const scale = Math.min(aspect / width, 1 / height);
+      if (scale > bestScale * 1.02) [best, bestScale] = [columns, scale];
+    }
+    place(items, best);
+    return { items, scale: bestScale };
+  }
+  /** @param {Item[]} items where they are to stand */
+  adopt(items) {
+    Object.assign(this, stand(items), { items });
+    this.version++;
+    items.forEach((item, k) => {
+      for (const s of item.sections) {
+        this.itemOf[s] = k;
+        this.column[s] = item.column;
+        const section = this.graph.sections[s];
+        this.dx[s] = item.x - section.x;
+        this.dy[s] = item.y - section.y;
+      }
+    });
+  }
+  /** What a section is unlike, in a few words; nothing where it is like the others. @param {number} s */
+  unlike(s) {
+    const d = this.graph.sections[s].differs;
+    if (!d) return "";
+    const parts = [];
+    if (d.added.length) parts.push(`+${d.added.length}`);
+    if (d.removed.length) parts.push(`−${d.removed.length}`);
+    if (d.changed.length) parts.push(`${d.changed.length} changed`);
+    return `unlike ${this.graph.sections[this.indexOf.get(d.like) ?? 0].label}: ${parts.join(", ")}`;
+  }
+  /** @returns {Item[]} */
+  makeItems() {
+    const { graph: { sections }, folds } = this;
+    const items = [];
+    let run = -1;
+    sections.forEach((section, s) => {
+      const fold = this.fold[s];
+      const last = items[items.length - 1];
+      const base = { x: 0, y: 0, column: 0 };
+      if (fold < 0 || this.open[s]) {
+        items.push({ ...base, sections: [s], card: false, foldable: fold >= 0, label: section.label, second: this.unlike(s), w: section.w, h: section.h });
+        run = -1;
+      } else if (fold === run) {
+        last.sections.push(s);
+      } else {
+        items.push({ ...base, sections: [s], card: true, foldable: true, label: "", second: "", w: CARD.w, h: CARD.h });
+        run = fold;
+      }
+    });
+    for (const item of items) {
+      if (!item.card) continue;
+      const n = item.sections.length;
+      const fold = folds[this.fold[item.sections[0]]];
+      const [, word, inTurn] = /^(.*?)(?:\s*[x×]\s*\d+)?(?:, (.*))?$/.exec(fold.label) ?? [];
+      item.label = n === 1 ? sections[item.sections[0]].label : `${word || "block"} × ${n}`;
+      item.second = n === 1 ? this.unlike(item.sections[0]) : inTurn ?? "";
+      if (item.second) item.h += CARD.second;
+    }
+    return items;
+  }
+  /** A line from a box, or the card it is folded into, to another; null inside one card. @param {number} edge */
+  crossing(edge) {
+    const { src, dst } = this.graph.edges;
+    const from = this.anchor(src[edge]);
+    const to = this.anchor(dst[edge]);
+    if (from.item === to.item && from.card) return null;
+    return { key: `${from.key}>${to.key}`, from, to };
+  }
+  /** @param {number} row */
+  anchor(row) {
+    const item = this.items[this.itemOf[this.sectionOf[row]]];
+    if (item.card) {
+      const at = { x: item.x + item.w / 2, y: item.y + item.h / 2, w: item.w, h: item.h };
+      return { ...at, item, card: true, key: `c${item.sections[0]}` };
+    }
+    const { w, h } = this.graph.nodes;
+    return { x: this.x(row), y: this.y(row), w: w[row], h: h[row], item, card: false, key: `r${row}` };
+  }
+};
+function place(items, columns) {
+  const total = items.reduce((sum, item) => sum + item.h + GAP2, 0);
+  let column = 0;
+  let filled = 0;
+  for (const item of items) {
+    if (filled > 0 && column + 1 < columns && filled + (item.h + GAP2) / 2 > total * (column + 1) / columns) column++;
+    item.column = column;
+    filled += item.h + GAP2;
+  }
+  return stand(items);
+}
+function stand(items) {
+  const n = items.reduce((most, item) => Math.max(most, item.column), 0) + 1;
+  const wide = new Float64Array(n);
+  for (const item of items) wide[item.column] = Math.max(wide[item.column], item.w);
+  const left = new Float64Array(n);
+  for (let c = 0, x = MARGIN; c < n; x += wide[c] + GUTTER, c++) left[c] = x;
+  const y = new Float64Array(n).fill(MARGIN);
+  for (const item of items) {
+    item.x = left[item.column] + (wide[item.column] - item.w) / 2;
+    item.y = y[item.column];
+    y[item.column] += item.h + GAP2;
+  }
+  return { width: left[n - 1] + wide[n - 1] + MARGIN, height: Math.max(...y) - GAP2 + MARGIN };
+}
+function edgeLists(n, edges, key) {
+  const ptr = new Uint32Array(n + 1);
+  for (let e = 0; e < edges.length; e++) if (key(e) >= 0) ptr[key(e) + 1]++;
+  for (let k = 0; k < n; k++) ptr[k + 1] += ptr[k];
+  const next = ptr.slice();
+  const list = new Int32Array(ptr[n]);
+  for (let e = 0; e < edges.length; e++) if (key(e) >= 0) list[next[key(e)]++] = e;
+  return (k) => k >= 0 && k < n ? list.subarray(ptr[k], ptr[k + 1]) : list.subarray(0, 0);
+}
+function foldsOf(graph) {
+  const folded = new Set(graph.folds.flatMap((fold) => fold.sections));
+  if (!folded.size) return graph.folds;
+  const alone = graph.sections.filter((s) => s.layer >= 0 && !folded.has(s.id));
+  return [...graph.folds, ...alone.map((s) => ({ sections: [s.id], label: s.label }))];
+}
+function rowsByTensor(graph, rows, indexOf) {
+  const rowOf = /* @__PURE__ */ new Map();
+  for (const section of graph.sections) {
+    const own = new Set(section.nodes);
+    for (const row of rows[indexOf.get(section.id) ?? 0]) {
+      const t = graph.nodes.tensor[row];
+      if (own.has(t) || !rowOf.has(t)) rowOf.set(t, row);
+    }
+  }
+  return rowOf;
+}
+
+// graph_paint.js
+var MONO = 0.602;
+var PAD4 = 9;
+var [NAMED, NOTED, NEAR2] = [0.36, 0.7, 1.75];
+var [EDGES_FROM, OUTLINED_FROM, ROUND_FROM] = [0.07, 0.2, 0.35];
+var NEAR_LINES = 5;
+function detail(scale) {
+  return scale < NAMED ? 0 : scale < NOTED ? 1 : scale < NEAR2 ? 2 : 3;
+}
+function nearType(scale, h) {
+  const pitch = Math.min(16 / scale, h / (NEAR_LINES + 0.4));
+  return { pitch, size: Math.min(12.5 / scale, pitch * 0.84) };
+}
+function roundRect(c, x, y, w, h, r) {
+  c.beginPath();
+  c.roundRect(x, y, w, h, r);
+}
+function inSight(size, view) {
+  const [left, top] = [-view.x / view.scale, -view.y / view.scale];
+  return { left, top, right: left + size.width / view.scale, bottom: top + size.height / view.scale };
+}
+function isSeen(item, seen) {
+  return item.x < seen.right && item.x + item.w > seen.left && item.y < seen.bottom && item.y + item.h > seen.top;
+}
+var GraphPainter = class {
+  /** @param {Tracks} tracks @param {Folding} folding */
+  constructor(tracks, folding) {
+    this.tracks = tracks;
+    this.folding = folding;
+    this.paths = /* @__PURE__ */ new Map();
+    this.acrossPath = null;
+  }
+  /** Frames, edges, boxes and their words; with `members` all else is dimmed.
+   * @param {Context} c in CSS pixels @param {{width: number, height: number}} size @param {View} view @param {Palette} palette
+   * @param {Fonts} fonts @param {Set<number> | null} members tensors */
+  paint(c, size, view, palette, fonts, members) {
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, size.width, size.height);
+    this.within(c, view, () => {
+      const seen = inSight(size, view);
+      this.frames(c, palette, fonts, seen, view.scale, null);
+      this.edges(c, palette, seen, view.scale);
+      this.boxes(c, palette, seen, view.scale);
+      this.words(c, palette, fonts, seen, view.scale, null);
+    });
+    if (members) this.paintOnly(c, size, view, palette, fonts, members);
+  }
+  /** Dims what is painted and paints `members` over it, as bright as before.
+   * @param {Context} c @param {{width: number, height: number}} size @param {View} view @param {Palette} palette
+   * @param {Fonts} fonts @param {Set<number>} members */
+  paintOnly(c, size, view, palette, fonts, members) {
+    c.globalAlpha = 0.84;
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, size.width, size.height);
+    c.globalAlpha = 1;
+    this.within(c, view, () => {
+      const { folding } = this;
+      const { tensor, w, h } = folding.graph.nodes;
+      const seen = inSight(size, view);
+      this.frames(c, palette, fonts, seen, view.scale, members);
+      c.strokeStyle = palette.soft;
+      c.lineWidth = Math.max(1.1, 0.8 / view.scale);
+      c.beginPath();
+      const drawn = /* @__PURE__ */ new Set();
+      for (let row = 0; row < tensor.length; row++) {
+        if (!members.has(tensor[row])) continue;
+        for (const e of folding.into(row)) if (members.has(tensor[folding.graph.edges.src[e]])) this.trace(c, e, seen, drawn);
+      }
+      c.stroke();
+      c.fillStyle = palette.raised;
+      c.strokeStyle = palette.edge;
+      c.lineWidth = 1;
+      c.beginPath();
+      for (let row = 0; row < tensor.length; row++) {
+        if (members.has(tensor[row]) && folding.shown(row)) c.roundRect(folding.x(row) - w[row] / 2, folding.y(row) - h[row] / 2, w[row], h[row], 4);
+      }
+      c.fill();
+      c.stroke();
+      this.words(c, palette, fonts, seen, view.scale, members);
+    });
+  }
+  /** @param {Context} c @param {View} view @param {() => void} act */
+  within(c, view, act) {
+    c.save();
+    c.translate(view.x, view.y);
+    c.scale(view.scale, view.scale);
+    act();
+    c.restore();
+  }
+  /** Of `members`, the cards alone that hold some. @param {Context} c @param {Palette} palette @param {Fonts} fonts
+   * @param {Seen} seen @param {number} scale @param {Set<number> | null} members */
+  frames(c, palette, fonts, seen, scale, members) {
+    c.textBaseline = "middle";
+    for (const item of this.folding.items) {
+      if (!isSeen(item, seen)) continue;
+      if (!members) frame(c, palette, item);
+      else if (!this.holds(item, members)) continue;
+      else if (item.card) frame(c, palette, item);
+      title(c, palette, fonts, item, scale, seen);
+    }
+  }
+  /** @param {Item} item @param {Set<number>} members */
+  holds(item, members) {
+    return item.sections.some((s) => this.folding.graph.sections[s].nodes.some((t) => members.has(t)));
+  }
+  /** The open sections in sight. @param {Seen} seen @returns {number[]} */
+  openIn(seen) {
+    return this.folding.items.filter((item) => !item.card && isSeen(item, seen)).map((item) => item.sections[0]);
+  }
+  /** @param {Context} c @param {Palette} palette @param {Seen} seen @param {number} scale */
+  edges(c, palette, seen, scale) {
+    const { folding } = this;
+    c.strokeStyle = palette.edge;
+    c.lineWidth = scale > 1 ? 1.2 / scale : Math.max(1, 0.6 / scale);
+    if (this.acrossPath?.version !== folding.version) {
+      const path = new Path2D();
+      const drawn = /* @__PURE__ */ new Set();
+      for (const e of folding.across) this.trace(path, e, null, drawn);
+      this.acrossPath = { version: folding.version, path };
+    }
+    c.stroke(this.acrossPath.path);
+    if (scale < EDGES_FROM) return;
+    for (const s of this.openIn(seen)) this.placed(c, s, `e${s}`, (path) => this.traceSection(path, s), (path) => c.stroke(path));
+  }
+  /** @param {Path2D} path @param {number} s */
+  traceSection(path, s) {
+    const { folding } = this;
+    for (const e of folding.inner(s)) traceInside(path, folding.graph.edges.points[e], 0, 0, null);
+  }
+  /** Draws a path of section `s`, made once. @param {Context} c @param {number} s @param {string} key
+   * @param {(path: Path2D) => void} make @param {(path: Path2D) => void} draw */
+  placed(c, s, key, make, draw) {
+    let path = this.paths.get(key);
+    if (!path) {
+      make(path = new Path2D());
+      this.paths.set(key, path);
+    }
+    const { dx, dy } = this.folding;
+    c.translate(dx[s], dy[s]);
+    draw(path);
+    c.translate(-dx[s], -dy[s]);
+  }
+  /** Adds edge `e` to the path. @param {Context | Path2D} c @param {number} e
+   * @param {Seen | null} seen @param {Set<string> | null} drawn */
+  trace(c, e, seen, drawn) {
+    const { folding } = this;
+    const { src, dst, points } = folding.graph.edges;
+    const s = folding.sectionOf[src[e]];
+    if (s === folding.sectionOf[dst[e]]) {
+      if (folding.shown(src[e])) traceInside(c, points[e], folding.dx[s], folding.dy[s], seen);
+      return;
+    }
+    const line = folding.crossing(e);
+    if (!line || drawn && drawn.has(line.key)) return;
+    drawn?.add(line.key);
+    traceAcross(c, line.from, line.to);
+  }
+  /** @param {Context} c @param {Palette} palette @param {Seen} seen @param {number} scale */
+  boxes(c, palette, seen, scale) {
+    const { folding } = this;
+    const { x, y, w, h } = folding.graph.nodes;
+    const round = scale >= ROUND_FROM;
+    c.fillStyle = scale < OUTLINED_FROM ? palette.line : palette.raised;
+    c.strokeStyle = palette.edge;
+    c.lineWidth = 1 / Math.max(1, scale);
+    for (const s of this.openIn(seen)) {
+      const make = (path) => {
+        for (const row of folding.rows[s]) {
+          const box = (
+            /** @type {const} */
+            [x[row] - w[row] / 2, y[row] - h[row] / 2, w[row], h[row]]
+          );
+          if (round) path.roundRect(...box, 4);
+          else path.rect(...box);
+        }
+      };
+      this.placed(c, s, `${round ? "r" : "b"}${s}`, make, (path) => {
+        c.fill(path);
+        if (scale >= OUTLINED_FROM) c.stroke(path);
+      });
+    }
+  }
+  /** What the boxes in sight say, in letters that can be read or not at all. @param {Context} c @param {Palette} palette
+   * @param {Fonts} fonts @param {Seen} seen @param {number} scale @param {Set<number> | null} members */
+  words(c, palette, fonts, seen, scale, members) {
+    const level = detail(scale);
+    if (!level) return;
+    const { folding, tracks } = this;
+    const { tensor, w, h } = folding.graph.nodes;
+    const rows = this.openIn(seen).flatMap((s) => folding.rows[s]).filter((r) => (!members || members.has(tensor[r])) && isSeen({ x: folding.x(r) - w[r] / 2, y: folding.y(r) - h[r] / 2, w: w[r], h: h[r] }, seen));
+    const lines = level === 3 ? nearLines(scale, h[rows[0]] ?? 34) : level === 2 ? [[-2.5, Math.max(11, 9 / scale)], [10.5, Math.max(9.5, 8.3 / scale)]] : [[0, Math.max(11, 9.5 / scale)]];
+    c.textBaseline = level === 1 ? "middle" : "alphabetic";
+    lines.forEach(([down, size], k) => {
+      c.font = `${k === 0 && level === 3 ? "600 " : ""}${size}px ${fonts.mono}`;
+      c.fillStyle = k === 0 ? palette.ink : palette.soft;
+      for (const row of rows) {
+        const room = Math.floor((w[row] - PAD4 - (k === 0 ? 9 : 4)) / (size * MONO));
+        const text = this.line(tensor[row], k, level);
+        const fits = k === 0 ? shorten(text.length > room ? bare(text) : text, room) : cutEnd(text, room);
+        if (room > 3) c.fillText(fits, folding.x(row) - w[row] / 2 + PAD4, folding.y(row) + down);
+      }
+    });
+    if (level < 2) return;
+    for (const row of rows) {
+      c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
+      c.fillRect(folding.x(row) + w[row] / 2 - 8, folding.y(row) - h[row] / 2 + 4, 4, 4);
+    }
+  }
+  /** Line `k` of what a box says. @param {number} t @param {number} k @param {number} level */
+  line(t, k, level) {
+    const { tracks } = this;
+    if (k === 0) return visible(tracks.name(t));
+    const op = tracks.tensorString("desc", t);
+    const leaf = op === "" || op === "NONE";
+    const type = tracks.tensorString("type", t);
+    if (level === 2) return `${leaf ? type : op}  ${formatDims(tracks.ne(t))}`;
+    if (k === 1) return leaf ? `${type}, a leaf` : `${op}  ${type}`;
+    const n = Math.max(1, ...[1, 2, 3, 4].filter((d) => tracks.ne(t)[d - 1] !== 1));
+    const numbers = k === 2 ? tracks.ne(t) : tracks.columns.column("tensor.nb").subarray(4 * t, 4 * t + 4);
+    return `${k === 2 ? "ne" : "nb"} ${Array.from(numbers.subarray(0, n)).join(", ")}`;
+  }
+};
+function bare(name) {
+  return name.replace(/-\d+(?=$| )/, "").replace(/^blk\.\d+\./, "").replace(/\.weight$/, "");
+}
+function nearLines(scale, h) {
+  const { pitch, size } = nearType(scale, h);
+  return [0, 1, 2, 3].map((k) => [(k - (NEAR_LINES - 1) / 2) * pitch + size * 0.36, size]);
+}
+function frame(c, palette, item) {
+  c.fillStyle = palette.panel;
+  c.strokeStyle = palette.line;
+  c.lineWidth = 1;
+  if (item.card) {
+    for (let k = Math.min(2, item.sections.length - 1); k > 0; k--) {
+      roundRect(c, item.x + 5 * k, item.y + 5 * k, item.w, item.h, 8);
+      c.fill();
+      c.stroke();
+    }
+    c.fillStyle = palette.raised;
+  }
+  roundRect(c, item.x, item.y, item.w, item.h, 8);
+  c.fill();
+  c.stroke();
+}
+function title(c, palette, fonts, item, scale, seen) {
+  const least = item.card ? 14 : 11;
+  const size = scale > 1.2 ? least * 1.2 / scale : Math.max(least, 10.5 / scale);
+  const room = (item.w - 24) / size / 0.56;
+  const number = /\d+$/.exec(item.label)?.[0] ?? "";
+  const label = item.label.length <= room || item.card ? cutEnd(item.label, Math.floor(room)) : number.length <= room ? number : "";
+  if (!label) return;
+  c.font = `600 ${size}px ${fonts.ui}`;
+  const width = c.measureText(label).width;
+  const [left, top] = [Math.max(item.x + 14, Math.min(seen.left + 10 / scale, item.x + item.w - width - 14)), Math.max(item.y, Math.min(seen.top, item.y + item.h - HEADER2))];
+  const out = !item.card && (top > item.y || left > item.x + 14);
+  const over = !item.card && (out || size > HEADER2 - 8);
+  const y = item.card ? item.y + 22 : over ? top + 3 / scale + size * 0.65 : item.y + HEADER2 / 2 + 1;
+  if (over) {
+    c.fillStyle = palette.panel;
+    c.globalAlpha = 0.92;
+    c.fillRect(left - 6 / scale, top + 1 / scale, width + 12 / scale, size * 1.3 + 3 / scale);
+    c.globalAlpha = 1;
+  }
+  c.fillStyle = item.card ? palette.ink : palette.soft;
+  c.fillText(label, left, y);
+  if (!over) more(c, palette, fonts, item, scale, y, width);
+}
+function more(c, palette, fonts, item, scale, y, width) {
+  const small = scale > 1.2 ? 13 / scale : Math.max(11, 9.5 / scale);
+  if (!item.foldable || small > 16) return;
+  c.font = `${small}px ${fonts.ui}`;
+  const word = item.card ? "open" : "fold";
+  const fold = c.measureText(word).width;
+  const room = item.w - 28 - width - fold;
+  if (room < 8) return;
+  c.fillStyle = palette.faint;
+  c.textAlign = "right";
+  c.fillText(word, item.x + item.w - 14, y);
+  c.textAlign = "left";
+  c.fillStyle = item.second.startsWith("unlike") ? palette.consumer : palette.soft;
+  const second = cutEnd(item.second, Math.floor((item.card ? item.w - 24 : room - 20) / (small * 0.5)));
+  if (item.card) c.fillText(second, item.x + 14, item.y + item.h - 15);
+  else c.fillText(second, item.x + 24 + width, y);
+}
+function traceInside(c, p, dx, dy, seen) {
+  const n = p.length;
+  if (n < 4) return;
+  if (seen) {
+    const x = [p[0] + dx, p[n - 2] + dx];
+    const y = [p[1] + dy, p[n - 1] + dy];
+    if (Math.max(...y) < seen.top || Math.min(...y) > seen.bottom) return;
+    if (Math.max(...x) < seen.left - 300 || Math.min(...x) > seen.right + 300) return;
+  }
+  c.moveTo(p[0] + dx, p[1] + dy);
+  if (n / 2 % 3 === 1) {
+    for (let k = 2; k + 5 < n; k += 6) {
+      c.bezierCurveTo(p[k] + dx, p[k + 1] + dy, p[k + 2] + dx, p[k + 3] + dy, p[k + 4] + dx, p[k + 5] + dy);
+    }
+  } else {
+    for (let k = 2; k < n; k += 2) c.lineTo(p[k] + dx, p[k + 1] + dy);
+  }
+}
+function traceAcross(c, from, to) {
+  if (from.item.column === to.item.column && to.y > from.y) {
+    const [y0, y1] = [from.y + from.h / 2, to.y - to.h / 2];
+    const bend2 = Math.min(Math.max(HEADER2, (y1 - y0) / 2), 90);
+    c.moveTo(from.x, y0);
+    c.bezierCurveTo(from.x, y0 + bend2, to.x, y1 - bend2, to.x, y1);
+    return;
+  }
+  const right = to.item.column >= from.item.column;
+  const x0 = from.x + (right ? from.w / 2 : -from.w / 2);
+  const x1 = to.x + (right ? -to.w / 2 : to.w / 2);
+  const bend = (right ? 1 : -1) * Math.min(Math.max(40, Math.abs(x1 - x0) / 2), 160);
+  c.moveTo(x0, from.y);
+  c.bezierCurveTo(x0 + bend, from.y, x1 - bend, to.y, x1, to.y);
+}
+
+// graph_marks.js
+var BAR4 = 4;
+var WHOLE_BELOW = 0.3;
+var STRIP2 = { left: 14, top: 40, height: 30 };
+var STACKED = [5, 6, 7, 4, 3, 2, 1];
+var MAP2 = { w: 132, h: 88, margin: 8 };
+function stroke(wide, least, scale) {
+  return scale > 1 ? wide / scale : Math.max(wide, least / scale);
+}
+function paintStatus(c, player, folding, status, size, view, members) {
+  const { tensor, w, h } = folding.graph.nodes;
+  const colours = player.palette.status;
+  const whole2 = view.scale < WHOLE_BELOW;
+  const seen = inSight(size, view);
+  const rows = colours.map(() => []);
+  for (const item of folding.items) {
+    if (!isSeen(item, seen)) continue;
+    if (item.card) paintStrip(c, player, folding, item, status, members);
+    else for (const row of folding.rows[item.sections[0]]) if (!members || members.has(tensor[row])) rows[status[tensor[row]]]?.push(row);
+  }
+  for (let s = 1; s < colours.length; s++) {
+    c.fillStyle = colours[s];
+    for (const row of rows[s]) c.fillRect(folding.x(row) - w[row] / 2 + 0.5, folding.y(row) - h[row] / 2 + 0.5, whole2 ? w[row] - 1 : BAR4, h[row] - 1);
+  }
+}
+function paintStrip(c, player, folding, item, status, members) {
+  const { sections } = folding.graph;
+  const colours = player.palette.status;
+  const n = item.sections.length;
+  const width = item.w - 2 * STRIP2.left;
+  const top = item.y + STRIP2.top;
+  const counts = new Uint16Array(colours.length);
+  item.sections.forEach((s, k) => {
+    counts.fill(0);
+    let any = !members;
+    for (const t of sections[s].nodes) {
+      counts[status[t]]++;
+      any ||= members?.has(t) ?? false;
+    }
+    c.globalAlpha = any ? 1 : 0.2;
+    const x = item.x + STRIP2.left + width * k / n;
+    const w = Math.max(1, width / n - (n > 60 ? 0 : 1));
+    c.fillStyle = player.palette.line;
+    c.fillRect(x, top, w, STRIP2.height);
+    let y = top + STRIP2.height;
+    for (const value of STACKED) {
+      if (!counts[value]) continue;
+      const part = STRIP2.height * counts[value] / (sections[s].nodes.length || 1);
+      y -= part;
+      c.fillStyle = colours[value];
+      c.fillRect(x, y, w, part);
+    }
+    if (sections[s].differs && n > 1) {
+      c.fillStyle = player.palette.consumer;
+      c.fillRect(x, top - 4, w, 2);
+    }
+    c.globalAlpha = 1;
+  });
+}
+function outline(c, folding, row, by) {
+  const { w, h } = folding.graph.nodes;
+  c.roundRect(folding.x(row) - w[row] / 2 - by, folding.y(row) - h[row] / 2 - by, w[row] + 2 * by, h[row] + 2 * by, 4 + by);
+}
+function paintKin(c, player, { folding, painter }, t, way, scale, members) {
+  const { palette } = player;
+  const { src, dst } = folding.graph.edges;
+  const { tensor } = folding.graph.nodes;
+  c.lineWidth = stroke(1.6, 1.4, scale);
+  for (const sources of [true, false]) {
+    c.strokeStyle = sources ? palette.source : palette.consumer;
+    c.beginPath();
+    const boxes = /* @__PURE__ */ new Set();
+    const drawn = /* @__PURE__ */ new Set();
+    const light = (e) => {
+      if (members && !(members.has(tensor[src[e]]) && members.has(tensor[dst[e]]))) return;
+      painter.trace(c, e, null, drawn);
+      boxes.add(sources ? src[e] : dst[e]);
+    };
+    if (!sources) folding.outOf(t).forEach(light);
+    else for (const to of way ? [t, ...way] : [t]) folding.into(folding.rowOf.get(to) ?? -1).forEach(light);
+    for (const row of boxes) if (folding.shown(row)) outline(c, folding, row, 1);
+    c.stroke();
+  }
+}
+function paintFound(c, player, folding, found, scale) {
+  if (!found.length) return;
+  c.strokeStyle = player.palette.ink;
+  c.lineWidth = stroke(1.5, 1.2, scale);
+  c.setLineDash([4, 3]);
+  c.beginPath();
+  for (const t of found) {
+    const row = folding.rowOf.get(t);
+    if (row !== void 0 && folding.shown(row)) outline(c, folding, row, 4);
+  }
+  c.stroke();
+  c.setLineDash([]);
+}
+var MARKS = ["added", "removed", "changed", "moved", "grown"];
+function markColour(palette, mark) {
+  return [palette.good, palette.bad, palette.consumer, palette.source, palette.backends[0]][Math.max(0, MARKS.indexOf(mark))];
+}
+function paintMarks2(c, player, folding, marks, scale) {
+  c.lineWidth = stroke(2, 1.8, scale);
+  for (const [t, mark] of marks) {
+    const row = folding.rowOf.get(t);
+    if (row === void 0) continue;
+    c.strokeStyle = markColour(player.palette, mark);
+    c.beginPath();
+    if (folding.shown(row)) outline(c, folding, row, 2);
+    else {
+      const { x, w } = cell(folding, row);
+      const { item } = folding.anchor(row);
+      const down = item.y + STRIP2.top + STRIP2.height + 3 + 2 * MARKS.indexOf(mark);
+      c.moveTo(x, down);
+      c.lineTo(x + Math.max(2, w), down);
+    }
+    c.stroke();
+  }
+}
+function cell(folding, row) {
+  const section = folding.sectionOf[row];
+  const item = folding.items[folding.itemOf[section]];
+  const wide = (item.w - 2 * STRIP2.left) / item.sections.length;
+  return { x: item.x + STRIP2.left + wide * item.sections.indexOf(section), w: wide };
+}
+function paintUnlike(c, player, folding, scale, members) {
+  if (scale < 0.3) return;
+  const size = Math.max(12, 9 / scale);
+  c.font = `700 ${size}px ${player.fonts.ui}`;
+  c.textBaseline = "middle";
+  c.textAlign = "center";
+  for (const item of folding.items) {
+    const differs = item.card ? void 0 : folding.graph.sections[item.sections[0]].differs;
+    if (!differs) continue;
+    const signs = (
+      /** @type {[number, string][]} */
+      [...differs.added.map((t) => [t, "+"]), ...differs.changed.map(([t]) => [t, "≠"])]
+    );
+    for (const [t, sign] of signs) {
+      const row = folding.rowOf.get(t);
+      if (row === void 0 || folding.sectionOf[row] !== item.sections[0] || members && !members.has(t)) continue;
+      const x = folding.x(row) - folding.graph.nodes.w[row] / 2;
+      const y = folding.y(row) - folding.graph.nodes.h[row] / 2 + 3;
+      c.fillStyle = player.palette.consumer;
+      c.beginPath();
+      c.arc(x, y, size * 0.56, 0, 7);
+      c.fill();
+      c.fillStyle = player.palette.page;
+      c.fillText(sign, x, y + 0.5);
+    }
+  }
+  c.textAlign = "left";
+}
+function paintPlaces(c, player, folding, step, size, view, members) {
+  const { tracks, relations } = player;
+  const seen = inSight(size, view);
+  const place3 = tracks.track("place");
+  const [tensor, buffer, offset] = ["tensor", "buffer", "offset"].map((n) => place3.col(n));
+  const rowOf = /* @__PURE__ */ new Map();
+  place3.each(step, (r) => rowOf.set(tensor[r], r));
+  const { nodes } = folding.graph;
+  const viewOffset = tracks.columns.column("tensor.view_offs");
+  const viewSrc = tracks.columns.column("tensor.view_src");
+  c.fillStyle = player.palette.soft;
+  c.textBaseline = "alphabetic";
+  for (const item of folding.items) {
+    if (item.card || !isSeen(item, seen)) continue;
+    for (const row of folding.rows[item.sections[0]]) {
+      const [w, h, t] = [nodes.w[row], nodes.h[row], nodes.tensor[row]];
+      const [left, top] = [folding.x(row) - w / 2, folding.y(row) - h / 2];
+      if (!isSeen({ x: left, y: top, w, h }, seen) || members && !members.has(t)) continue;
+      const { pitch, size: high } = nearType(view.scale, h);
+      c.font = `${high}px ${player.fonts.mono}`;
+      const root = relations.root(t);
+      const r = rowOf.get(t) ?? rowOf.get(root);
+      const from = r === void 0 ? -1 : offset[r] + (rowOf.has(t) ? 0 : viewOffset[t]);
+      const text = r !== void 0 ? `offset ${from}, buffer ${buffer[r]}` : viewSrc[t] >= 0 ? `${viewOffset[t]} B into ${visible(tracks.name(root))}` : "no memory yet";
+      const room = Math.floor((w - 13) / (high * 0.602));
+      c.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, left + 9, top + h / 2 + (NEAR_LINES - 1) / 2 * pitch + high * 0.36);
+    }
+  }
+}
+function paintRings(c, player, folding, row, scale) {
+  const { palette, selected } = player;
+  const chosen = folding.rowOf.get(selected);
+  if (chosen !== void 0 && folding.shown(chosen)) {
+    c.strokeStyle = palette.ink;
+    c.lineWidth = stroke(2, 1.5, scale);
+    c.beginPath();
+    outline(c, folding, chosen, 2);
+    c.stroke();
+  }
+  if (row < 0) return;
+  c.strokeStyle = palette.accent;
+  c.lineWidth = stroke(2.5, 2, scale);
+  if (!folding.shown(row)) return paintCellRing(c, player, folding, row, scale);
+  c.beginPath();
+  outline(c, folding, row, 3);
+  c.stroke();
+}
+function paintCellRing(c, player, folding, row, scale) {
+  const section = folding.sectionOf[row];
+  const item = folding.items[folding.itemOf[section]];
+  const { x, w } = cell(folding, row);
+  roundRect(c, x - 2, item.y + STRIP2.top - 2, Math.max(4, w) + 3, STRIP2.height + 4, 2);
+  c.stroke();
+  if (item.sections.length < 2) return;
+  c.fillStyle = player.palette.accent;
+  if (scale < 0.5) return;
+  c.font = `600 ${Math.max(11, 9.5 / scale)}px ${player.fonts.ui}`;
+  c.textBaseline = "middle";
+  c.textAlign = "right";
+  c.fillText(folding.graph.sections[section].label, item.x + item.w - 54, item.y + 22);
+  c.textAlign = "left";
+}
+function minimap({ width, height }, folding, view) {
+  if (folding.width * view.scale <= width + 2 && folding.height * view.scale <= height + 2) return null;
+  const s = Math.min(Math.min(MAP2.w, width * 0.22) / folding.width, Math.min(MAP2.h, height * 0.42) / folding.height);
+  const [w, h] = [folding.width * s, folding.height * s];
+  return { x: width - w - MAP2.margin, y: height - h - MAP2.margin, w, h, s };
+}
+function paintMinimap(c, player, size, folding, view, row) {
+  const at = minimap(size, folding, view);
+  if (!at) return;
+  const { palette } = player;
+  c.fillStyle = palette.page;
+  c.strokeStyle = palette.edge;
+  c.lineWidth = 1;
+  c.beginPath();
+  c.rect(at.x - 0.5, at.y - 0.5, at.w + 1, at.h + 1);
+  c.fill();
+  c.stroke();
+  c.fillStyle = palette.line;
+  for (const item of folding.items) {
+    c.fillRect(at.x + item.x * at.s, at.y + item.y * at.s, Math.max(1, item.w * at.s), Math.max(1, item.h * at.s));
+  }
+  c.save();
+  c.beginPath();
+  c.rect(at.x, at.y, at.w, at.h);
+  c.clip();
+  c.strokeStyle = palette.soft;
+  const f = at.s / view.scale;
+  c.strokeRect(at.x - view.x * f, at.y - view.y * f, size.width * f, size.height * f);
+  c.restore();
+  if (row < 0) return;
+  const where = folding.anchor(row);
+  c.fillStyle = palette.accent;
+  c.fillRect(at.x + where.x * at.s - 2, at.y + where.y * at.s - 2, 4, 4);
+}
+
 // splits.js
 var STRIPE = 3.5;
-var WHOLE_BELOW = 0.3;
+var WHOLE_BELOW2 = 0.3;
 var NOWHERE = 255;
 function backendsOf({ tracks, relations }) {
   return relations.keep("backends", () => {
@@ -3971,7 +4759,7 @@ function paintBackends(c, player, folding, step, scale, strip) {
   const of = backendByTensor(player, step);
   if (!of) return;
   const { tensor, w, h } = folding.graph.nodes;
-  const high = scale < WHOLE_BELOW ? 8 : STRIPE;
+  const high = scale < WHOLE_BELOW2 ? 8 : STRIPE;
   for (let row = 0; row < tensor.length; row++) {
     if (of[tensor[row]] === NOWHERE || !folding.shown(row)) continue;
     c.fillStyle = colourOf2(player, of[tensor[row]]);
@@ -3994,6 +4782,59 @@ function paintBackends(c, player, folding, step, scale, strip) {
 function paintCopies(c, player, { folding, painter }, step, scale) {
   const of = backendByTensor(player, step);
   if (!of) return;
+  const copied = copiesAt(player, step);
+  if (!copied.size) return;
+  const { src, dst } = folding.graph.edges;
+  const rows = folding.graph.nodes.tensor;
+  const folded = /* @__PURE__ */ new Map();
+  c.lineWidth = Math.max(2.2, 1.6 / scale);
+  for (const t of copied.keys()) {
+    for (const e of folding.outOf(t)) {
+      const to = of[rows[dst[e]]];
+      const copy = copied.get(t)?.find((k) => k.backend === to);
+      if (!copy) continue;
+      if (!folding.shown(dst[e])) folded.set(`${folding.sectionOf[dst[e]]} ${to}`, { row: dst[e], ...copy });
+      c.strokeStyle = colourOf2(player, to);
+      c.setLineDash(copy.there ? [] : [6, 4]);
+      c.beginPath();
+      painter.trace(c, e, null, null);
+      c.stroke();
+    }
+  }
+  c.setLineDash([]);
+  for (const copy of folded.values()) paintArrival(c, player, folding, copy);
+}
+function paintArrival(c, player, folding, { row, backend, there }) {
+  const { x, w } = cell(folding, row);
+  const { item } = folding.anchor(row);
+  const [middle, top] = [x + w / 2, item.y + STRIP2.top - 9];
+  c.beginPath();
+  c.moveTo(middle - 5, top);
+  c.lineTo(middle + 5, top);
+  c.lineTo(middle, top + 8);
+  c.closePath();
+  c.fillStyle = there ? colourOf2(player, backend) : player.palette.raised;
+  c.strokeStyle = colourOf2(player, backend);
+  c.lineWidth = 1.5;
+  c.fill();
+  c.stroke();
+}
+function copiesInto(player, folding, sections, step) {
+  const of = backendByTensor(player, step);
+  if (!of) return [];
+  const names = backendsOf(player);
+  const { tensor } = folding.graph.nodes;
+  const { dst } = folding.graph.edges;
+  const said = [];
+  for (const [t, list] of copiesAt(player, step)) {
+    for (const { backend } of list) {
+      const into = folding.outOf(t).find((e) => sections.includes(folding.sectionOf[dst[e]]) && of[tensor[dst[e]]] === backend);
+      if (into !== void 0) said.push(`${visible(player.tracks.name(t))} to ${visible(names[backend] ?? "")}`);
+    }
+  }
+  return said;
+}
+function copiesAt(player, step) {
   const { tracks } = player;
   const track = tracks.track("copy");
   const [tensor, nbytes] = ["tensor", "nbytes"].map((n) => track.col(n));
@@ -4004,21 +4845,7 @@ function paintCopies(c, player, { folding, painter }, step, scale) {
     list.push({ backend: names.indexOf(track.str("backend", r)), there: nbytes[r] >= 0 });
     copied.set(tensor[r], list);
   });
-  if (!copied.size) return;
-  const { src, dst } = folding.graph.edges;
-  const rows = folding.graph.nodes.tensor;
-  c.lineWidth = Math.max(2.2, 1.6 / scale);
-  for (let e = 0; e < src.length; e++) {
-    const to = of[rows[dst[e]]];
-    const copy = copied.get(rows[src[e]])?.find((k) => k.backend === to);
-    if (!copy) continue;
-    c.strokeStyle = colourOf2(player, to);
-    c.setLineDash(copy.there ? [] : [6, 4]);
-    c.beginPath();
-    painter.trace(c, e, null, null);
-    c.stroke();
-  }
-  c.setLineDash([]);
+  return copied;
 }
 function splitRows({ tracks, relations }, step) {
   const [splits, copies] = [tracks.track("split"), tracks.track("copy")];
@@ -4125,8 +4952,8 @@ var LEFT4 = 66;
 var RIGHT2 = 12;
 var WHOLE2 = { top: 5, row: 6 };
 var AXIS2 = 17;
-var GAP2 = 14;
-var NEAR2 = 16;
+var GAP3 = 14;
+var NEAR3 = 16;
 var LANE = 44;
 var CLICK2 = 4;
 var threadsDetail = {
@@ -4187,7 +5014,7 @@ var ThreadsView = class extends DetailPlot {
     box.addEventListener("pointerdown", (event) => {
       if (!this.span || event.button) return;
       box.setPointerCapture(event.pointerId);
-      this.brush = { from: event.offsetX, to: event.offsetX, whole: event.offsetY < this.places().top - GAP2 / 2 };
+      this.brush = { from: event.offsetX, to: event.offsetX, whole: event.offsetY < this.places().top - GAP3 / 2 };
     });
     box.addEventListener("pointermove", (event) => {
       if (!this.brush) return;
@@ -4234,7 +5061,7 @@ var ThreadsView = class extends DetailPlot {
     );
     const drawn = Math.min(MOST, threads);
     const small = Math.max(1.5, Math.min(WHOLE2.row, 24 / drawn));
-    const top = WHOLE2.top + small * drawn + GAP2;
+    const top = WHOLE2.top + small * drawn + GAP3;
     const high = Math.min(LANE, (this.surface.height - AXIS2 - top) / drawn);
     return { drawn, small, top, high, bottom: top + high * drawn };
   }
@@ -4250,7 +5077,7 @@ var ThreadsView = class extends DetailPlot {
     if (!span2) return whole2;
     const track = player.tracks.track("thread");
     const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-    const around = NEAR2 * span2.threads;
+    const around = NEAR3 * span2.threads;
     const from = span2.from + Math.floor((at - span2.from) / around) * around;
     let [first, last] = [Infinity, 0];
     for (let r = from; r < Math.min(span2.to, from + around); r++) [first, last] = [Math.min(first, begin[r]), Math.max(last, end[r] + wait[r])];
@@ -4301,7 +5128,7 @@ var ThreadsView = class extends DetailPlot {
     const { span: span2 } = this;
     if (!span2 || this.brush || x < LEFT4) return -1;
     const { top, high, bottom, small } = this.places();
-    const below = y >= top - GAP2 / 2;
+    const below = y >= top - GAP3 / 2;
     if (y > bottom) return -1;
     const clock = below ? this.clock() : this.wholeClock();
     const lane = Math.floor(below ? (y - top) / high : (y - WHOLE2.top) / small);
@@ -4362,10 +5189,10 @@ var DETAILS = [
 ];
 var DetailPane = class {
   /** @param {Player} player @param {Detail} detail */
-  constructor(player, detail) {
-    this.name = detail.name;
-    this.title = detail.title;
-    this.view = detail.make(player, this);
+  constructor(player, detail2) {
+    this.name = detail2.name;
+    this.title = detail2.title;
+    this.view = detail2.make(player, this);
     this.body = el("div", "vg-stack", {}, [this.view.element]);
     this.tools = this.view.tools ?? [];
   }
@@ -4386,7 +5213,7 @@ var DetailsPane = class {
     this.player = player;
     this.name = "tables";
     this.title = "Details";
-    this.details = DETAILS.filter((detail) => detail.has(player));
+    this.details = DETAILS.filter((detail2) => detail2.has(player));
     this.views = /* @__PURE__ */ new Map();
     this.tabs = el("div", "vg-tabs", { role: "tablist", "aria-label": "Details" });
     this.extra = el("div", "vg-tools");
@@ -4397,9 +5224,9 @@ var DetailsPane = class {
     this.choose(this.detail);
   }
   makeTabs() {
-    for (const detail of this.details) {
-      const tab = el("button", "vg-tab", { type: "button", role: "tab", text: detail.title });
-      tab.addEventListener("click", () => this.choose(detail));
+    for (const detail2 of this.details) {
+      const tab = el("button", "vg-tab", { type: "button", role: "tab", text: detail2.title });
+      tab.addEventListener("click", () => this.choose(detail2));
       this.tabs.append(tab);
     }
     this.tabs.addEventListener("keydown", (event) => {
@@ -4414,14 +5241,14 @@ var DetailsPane = class {
   }
   /** The detail of that name, brought to the front. @param {string} name */
   chooseNamed(name) {
-    const detail = this.details.find((d) => d.name === name);
-    if (detail) this.choose(detail);
+    const detail2 = this.details.find((d) => d.name === name);
+    if (detail2) this.choose(detail2);
   }
   /** @param {Detail} detail */
-  choose(detail) {
-    this.detail = detail;
+  choose(detail2) {
+    this.detail = detail2;
     [...this.tabs.children].forEach((tab, k) => {
-      const chosen = this.details[k] === detail;
+      const chosen = this.details[k] === detail2;
       tab.setAttribute("aria-selected", String(chosen));
       tab.tabIndex = chosen ? 0 : -1;
     });
@@ -4430,7 +5257,7 @@ var DetailsPane = class {
     this.extra.replaceChildren(...view.tools ?? []);
     this.showTab(
       /** @type {HTMLElement} */
-      this.tabs.children[this.details.indexOf(detail)]
+      this.tabs.children[this.details.indexOf(detail2)]
     );
     this.player.redraw(this);
   }
@@ -4552,532 +5379,203 @@ var EventsPane = class {
   }
 };
 
-// folding.js
-var GAP3 = 36;
-var GUTTER = 56;
-var MARGIN = 20;
-var HEADER2 = 26;
-var CARD = { w: 250, h: 84 };
-var Folding = class {
-  /** @param {GraphJson} graph */
-  constructor(graph) {
-    this.graph = graph;
-    this.indexOf = new Map(graph.sections.map((s, i) => [s.id, i]));
-    const n = graph.sections.length;
-    this.fold = new Int32Array(n).fill(-1);
-    this.folds = foldsOf(graph);
-    this.folds.forEach((fold, f) => {
-      for (const id of fold.sections) this.fold[this.indexOf.get(id) ?? -1] = f;
+// graph_camera.js
+var [SMALLEST, LARGEST] = [0.02, 4];
+var COMFORT = 1.15;
+var LEGIBLE = 0.85;
+var MUTE = 0.36;
+var PAN = 80;
+var GraphCamera = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.surface = new Surface("The computation graph, coloured by status at this step", () => this.resized());
+  }
+  /** @returns {Drawing | null} */
+  get shown() {
+    return null;
+  }
+  resized() {
+  }
+  /** Asks for a frame of this pane. */
+  redraw() {
+    this.player.redraw(
+      /** @type {any} */
+      this
+    );
+  }
+  aspect() {
+    return this.surface.height > 0 ? this.surface.width / this.surface.height : 1.5;
+  }
+  /** @param {Drawing} drawing @returns {View} */
+  viewOf(drawing) {
+    if (drawing.view) return drawing.view;
+    const { width, height } = this.surface;
+    const { folding } = drawing;
+    const scale = Math.min(COMFORT, width / folding.width, height / folding.height);
+    const x = (width - folding.width * scale) / 2;
+    const y = Math.max(0, (height - folding.height * scale) / 2);
+    return drawing.view = { scale, x, y };
+  }
+  fit() {
+    const drawing = this.shown;
+    if (!drawing) return;
+    drawing.view = null;
+    this.redraw();
+  }
+  /** @param {number} factor @param {number} [x] @param {number} [y] the point that stays */
+  zoom(factor, x = this.surface.width / 2, y = this.surface.height / 2) {
+    const drawing = this.shown;
+    if (!drawing) return;
+    const view = this.viewOf(drawing);
+    const scale = Math.min(LARGEST, Math.max(SMALLEST, view.scale * factor));
+    const f = scale / view.scale;
+    drawing.view = { scale, x: x - (x - view.x) * f, y: y - (y - view.y) * f };
+    this.redraw();
+  }
+  /** @param {number} dx @param {number} dy */
+  pan(dx, dy) {
+    const drawing = this.shown;
+    if (!drawing) return;
+    const view = this.viewOf(drawing);
+    drawing.view = { scale: view.scale, x: view.x + dx, y: view.y + dy };
+    this.redraw();
+  }
+  /** @param {string} arrow the key of an arrow */
+  panBy(arrow) {
+    const side = arrow === "ArrowLeft" ? 1 : arrow === "ArrowRight" ? -1 : 0;
+    this.pan(side * PAN, side ? 0 : arrow === "ArrowUp" ? PAN : -PAN);
+  }
+  /** Brings a point of the world into sight, moving no more than needed. @param {Drawing} drawing
+   * @param {number} x @param {number} y @param {boolean} centre */
+  bringIn(drawing, x, y, centre) {
+    const view = this.viewOf(drawing);
+    const [sx, sy] = [x * view.scale + view.x, y * view.scale + view.y];
+    const { width, height } = this.surface;
+    const edge = Math.min(60, width / 6, height / 6);
+    if (!centre && sx >= edge && sx <= width - edge && sy >= edge && sy <= height - edge) return;
+    drawing.view = { scale: view.scale, x: view.x + width / 2 - sx, y: view.y + height / 2 - sy };
+  }
+  /** Nearer, if the words in boxes cannot be read. @param {Drawing} drawing */
+  comeNear(drawing) {
+    const { scale } = this.viewOf(drawing);
+    if (scale < LEGIBLE) this.zoom(LEGIBLE / scale);
+  }
+  /** Opens or folds `sections` so that the first of them stays where it is on the screen; folding one again gives back the
+   * view that it was opened in. @param {Drawing} drawing @param {number[]} sections @param {boolean} open */
+  keepInPlace(drawing, sections, open) {
+    const { folding, before } = drawing;
+    const [s] = sections;
+    const view = this.viewOf(drawing);
+    const from = folding.items[folding.itemOf[s]];
+    const at = { x: (from.x + from.w / 2) * view.scale + view.x, y: from.y * view.scale + view.y };
+    const kept2 = sections.length === 1 ? before.get(s) : void 0;
+    folding.set(sections, open, this.aspect());
+    if (open) before.set(s, view);
+    before.forEach((_, other) => {
+      if (other !== s || !open) before.delete(other);
     });
-    this.rows = Array.from({ length: n }, () => []);
-    this.sectionOf = Int32Array.from(graph.nodes.section, (id) => this.indexOf.get(id) ?? 0);
-    this.sectionOf.forEach((s, row) => this.rows[s].push(row));
-    this.rowOf = rowsByTensor(graph, this.rows, this.indexOf);
-    this.open = new Uint8Array(n);
-    this.dx = new Float64Array(n);
-    this.dy = new Float64Array(n);
-    this.itemOf = new Int32Array(n);
-    this.items = [];
-    this.width = 0;
-    this.height = 0;
-    this.arrange(1.5);
-  }
-  /** @param {number} s an index into the sections */
-  foldable(s) {
-    return this.fold[s] >= 0;
-  }
-  get closed() {
-    return this.fold.some((f, s) => f >= 0 && !this.open[s]);
-  }
-  /** Whether row `row` is drawn as a box of its own. @param {number} row */
-  shown(row) {
-    const s = this.sectionOf[row];
-    return !this.foldable(s) || this.open[s] === 1;
-  }
-  /** @param {number} row */
-  x(row) {
-    return this.graph.nodes.x[row] + this.dx[this.sectionOf[row]];
-  }
-  /** @param {number} row */
-  y(row) {
-    return this.graph.nodes.y[row] + this.dy[this.sectionOf[row]];
-  }
-  /** Opens or closes sections. @param {number[]} sections @param {boolean} open @param {number} aspect */
-  set(sections, open, aspect) {
-    for (const s of sections) if (this.foldable(s)) this.open[s] = open ? 1 : 0;
-    this.arrange(aspect);
-  }
-  /** Puts cards and open sections one under the other, in as many columns as fill a pane of that aspect best.
-   * @param {number} aspect width over height */
-  arrange(aspect) {
-    const items = this.makeItems();
-    let best = 0;
-    let bestScale = -1;
-    for (let columns = 1; columns <= Math.min(items.length, 24); columns++) {
-      const { width: width2, height: height2 } = place(items, columns);
-      const scale = Math.min(aspect / width2, 1 / height2);
-      if (scale > bestScale * 1.02) [best, bestScale] = [columns, scale];
-    }
-    const { width, height } = place(items, best);
-    Object.assign(this, { items, width, height });
-    items.forEach((item, k) => {
-      for (const s of item.sections) {
-        this.itemOf[s] = k;
-        const section = this.graph.sections[s];
-        this.dx[s] = item.x - section.x;
-        this.dy[s] = item.y - section.y;
-      }
-    });
-  }
-  /** @returns {Item[]} */
-  makeItems() {
-    const { graph: { sections }, folds } = this;
-    const items = [];
-    let run = -1;
-    sections.forEach((section, s) => {
-      const fold = this.fold[s];
-      const last = items[items.length - 1];
-      const base = { x: 0, y: 0, column: 0 };
-      if (fold < 0 || this.open[s]) {
-        items.push({ ...base, sections: [s], card: false, foldable: fold >= 0, label: section.label, w: section.w, h: section.h });
-        run = -1;
-      } else if (fold === run) {
-        last.sections.push(s);
-      } else {
-        items.push({ ...base, sections: [s], card: true, foldable: true, label: "", w: CARD.w, h: CARD.h });
-        run = fold;
-      }
-    });
-    for (const item of items) {
-      if (!item.card) continue;
-      const n = item.sections.length;
-      const fold = folds[this.fold[item.sections[0]]];
-      const word = fold.label.replace(/\s*[x×]\s*\d+$/, "") || "block";
-      item.label = n === 1 ? sections[item.sections[0]].label : `${word} × ${n}`;
-    }
-    return items;
-  }
-  /** A line from a box, or the card it is folded into, to another; null inside one card. @param {number} edge */
-  crossing(edge) {
-    const { src, dst } = this.graph.edges;
-    const from = this.anchor(src[edge]);
-    const to = this.anchor(dst[edge]);
-    if (from.item === to.item && from.card) return null;
-    return { key: `${from.key}>${to.key}`, from, to };
-  }
-  /** @param {number} row */
-  anchor(row) {
-    const item = this.items[this.itemOf[this.sectionOf[row]]];
-    if (item.card) {
-      const at = { x: item.x + item.w / 2, y: item.y + item.h / 2, w: item.w, h: item.h };
-      return { ...at, item, card: true, key: `c${item.sections[0]}` };
-    }
-    const { w, h } = this.graph.nodes;
-    return { x: this.x(row), y: this.y(row), w: w[row], h: h[row], item, card: false, key: `r${row}` };
-  }
-};
-function place(items, columns) {
-  const total = items.reduce((sum, item) => sum + item.h + GAP3, 0);
-  let column = 0;
-  let filled = 0;
-  for (const item of items) {
-    if (filled > 0 && column + 1 < columns && filled + (item.h + GAP3) / 2 > total * (column + 1) / columns) column++;
-    item.column = column;
-    filled += item.h + GAP3;
-  }
-  let x = MARGIN;
-  let height = 0;
-  for (let c = 0; c <= column; c++) {
-    const members = items.filter((item) => item.column === c);
-    const wide = members.reduce((w, item) => Math.max(w, item.w), 0);
-    let y = MARGIN;
-    for (const item of members) {
-      item.x = x + (wide - item.w) / 2;
-      item.y = y;
-      y += item.h + GAP3;
-    }
-    height = Math.max(height, y - GAP3 + MARGIN);
-    x += wide + GUTTER;
-  }
-  return { width: x - GUTTER + MARGIN, height };
-}
-function foldsOf(graph) {
-  const folded = new Set(graph.folds.flatMap((fold) => fold.sections));
-  if (!folded.size) return graph.folds;
-  const alone = graph.sections.filter((s) => s.layer >= 0 && !folded.has(s.id));
-  return [...graph.folds, ...alone.map((s) => ({ sections: [s.id], label: s.label }))];
-}
-function rowsByTensor(graph, rows, indexOf) {
-  const rowOf = /* @__PURE__ */ new Map();
-  for (const section of graph.sections) {
-    const own = new Set(section.nodes);
-    for (const row of rows[indexOf.get(section.id) ?? 0]) {
-      const t = graph.nodes.tensor[row];
-      if (own.has(t) || !rowOf.has(t)) rowOf.set(t, row);
-    }
-  }
-  return rowOf;
-}
-
-// graph_paint.js
-var NAME_SIZE = 11;
-var NOTE_SIZE = 9.5;
-var MONO = 0.602;
-var LEGIBLE = 0.52;
-function label(tracks, t, width) {
-  const op = tracks.tensorString("desc", t);
-  const what = op === "" || op === "NONE" ? tracks.tensorString("type", t) : op;
-  const name = shorten(visible(tracks.name(t)), Math.floor((width - 16) / (NAME_SIZE * MONO)));
-  return [name, shorten(`${what}  ${formatDims(tracks.ne(t))}`, Math.floor((width - 16) / (NOTE_SIZE * MONO)))];
-}
-function roundRect(c, x, y, w, h, r) {
-  c.beginPath();
-  c.roundRect(x, y, w, h, r);
-}
-var GraphPainter = class {
-  /** @param {Tracks} tracks @param {Folding} folding */
-  constructor(tracks, folding) {
-    this.tracks = tracks;
-    this.folding = folding;
-    this.labels = /* @__PURE__ */ new Map();
-  }
-  /** @param {number} row */
-  labelOf(row) {
-    let lines = this.labels.get(row);
-    if (!lines) {
-      const { tensor, w } = this.folding.graph.nodes;
-      this.labels.set(row, lines = label(this.tracks, tensor[row], w[row]));
-    }
-    return lines;
-  }
-  /**
-   * Frames, edges, boxes and their words.
-   * @param {CanvasRenderingContext2D} c in CSS pixels
-   * @param {{width: number, height: number}} size
-   * @param {View} view
-   * @param {Palette} palette
-   * @param {{ui: string, mono: string}} fonts
-   */
-  paint(c, size, view, palette, fonts) {
-    c.fillStyle = palette.page;
-    c.fillRect(0, 0, size.width, size.height);
-    c.save();
-    c.translate(view.x, view.y);
-    c.scale(view.scale, view.scale);
-    const seen = {
-      left: -view.x / view.scale,
-      top: -view.y / view.scale,
-      right: (size.width - view.x) / view.scale,
-      bottom: (size.height - view.y) / view.scale
-    };
-    this.frames(c, palette, fonts);
-    this.edges(c, palette, seen, view.scale);
-    this.boxes(c, palette, fonts, seen, view.scale);
-    c.restore();
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Palette} palette @param {{ui: string}} fonts */
-  frames(c, palette, fonts) {
-    c.textBaseline = "middle";
-    for (const item of this.folding.items) {
-      c.fillStyle = palette.panel;
-      c.strokeStyle = palette.line;
-      c.lineWidth = 1;
-      if (item.card) {
-        for (let k = Math.min(2, item.sections.length - 1); k > 0; k--) {
-          roundRect(c, item.x + 5 * k, item.y + 5 * k, item.w, item.h, 8);
-          c.fill();
-          c.stroke();
-        }
-        c.fillStyle = palette.raised;
-      }
-      roundRect(c, item.x, item.y, item.w, item.h, 8);
-      c.fill();
-      c.stroke();
-      c.fillStyle = item.card ? palette.ink : palette.soft;
-      c.font = item.card ? `600 14px ${fonts.ui}` : `600 11px ${fonts.ui}`;
-      c.fillText(item.label, item.x + 14, item.y + (item.card ? 22 : 14));
-      if (!item.foldable) continue;
-      c.fillStyle = palette.faint;
-      c.font = `11px ${fonts.ui}`;
-      c.textAlign = "right";
-      c.fillText(item.card ? "open" : "fold", item.x + item.w - 14, item.y + (item.card ? 22 : 14));
-      c.textAlign = "left";
-    }
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Palette} palette
-   * @param {{left: number, top: number, right: number, bottom: number}} seen @param {number} scale */
-  edges(c, palette, seen, scale) {
-    const { folding } = this;
-    const { src } = folding.graph.edges;
-    const drawn = /* @__PURE__ */ new Set();
-    c.strokeStyle = palette.edge;
-    c.lineWidth = Math.max(1, 0.6 / scale);
-    c.beginPath();
-    for (let e = 0; e < src.length; e++) this.trace(c, e, seen, drawn);
-    c.stroke();
-  }
-  /** Adds edge `e` to the path. @param {CanvasRenderingContext2D} c @param {number} e
-   * @param {{left: number, top: number, right: number, bottom: number} | null} seen @param {Set<string> | null} drawn */
-  trace(c, e, seen, drawn) {
-    const { folding } = this;
-    const { src, dst, points } = folding.graph.edges;
-    const s = folding.sectionOf[src[e]];
-    if (s === folding.sectionOf[dst[e]]) {
-      if (folding.shown(src[e])) this.traceInside(c, points[e], folding.dx[s], folding.dy[s], seen);
+    if (!open && kept2) {
+      drawing.view = kept2;
       return;
     }
-    const line = folding.crossing(e);
-    if (!line || drawn && drawn.has(line.key)) return;
-    drawn?.add(line.key);
-    traceAcross(c, line.from, line.to);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {number[]} p @param {number} dx @param {number} dy
-   * @param {{left: number, top: number, right: number, bottom: number} | null} seen */
-  traceInside(c, p, dx, dy, seen) {
-    const n = p.length;
-    if (n < 4) return;
-    if (seen) {
-      const x = [p[0] + dx, p[n - 2] + dx];
-      const y = [p[1] + dy, p[n - 1] + dy];
-      if (Math.max(...y) < seen.top || Math.min(...y) > seen.bottom) return;
-      if (Math.max(...x) < seen.left - 300 || Math.min(...x) > seen.right + 300) return;
-    }
-    c.moveTo(p[0] + dx, p[1] + dy);
-    if (n / 2 % 3 === 1) {
-      for (let k = 2; k + 5 < n; k += 6) {
-        c.bezierCurveTo(p[k] + dx, p[k + 1] + dy, p[k + 2] + dx, p[k + 3] + dy, p[k + 4] + dx, p[k + 5] + dy);
-      }
-    } else {
-      for (let k = 2; k < n; k += 2) c.lineTo(p[k] + dx, p[k + 1] + dy);
-    }
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Palette} palette @param {{mono: string}} fonts
-   * @param {{left: number, top: number, right: number, bottom: number}} seen @param {number} scale */
-  boxes(c, palette, fonts, seen, scale) {
-    const { folding, tracks } = this;
-    const { tensor, w, h } = folding.graph.nodes;
-    const rows = [];
-    c.fillStyle = palette.raised;
-    c.strokeStyle = palette.edge;
-    c.lineWidth = 1;
-    c.beginPath();
-    for (let row = 0; row < tensor.length; row++) {
-      if (!folding.shown(row)) continue;
-      const x = folding.x(row);
-      const y = folding.y(row);
-      if (x + w[row] < seen.left || x - w[row] > seen.right || y + h[row] < seen.top || y - h[row] > seen.bottom) continue;
-      rows.push(row);
-      c.roundRect(x - w[row] / 2, y - h[row] / 2, w[row], h[row], 4);
-    }
-    c.fill();
-    c.stroke();
-    if (scale < LEGIBLE) return;
-    c.textBaseline = "alphabetic";
-    c.font = `${NAME_SIZE}px ${fonts.mono}`;
-    c.fillStyle = palette.ink;
-    for (const row of rows) c.fillText(this.labelOf(row)[0], folding.x(row) - w[row] / 2 + 9, folding.y(row) - 2.5);
-    c.font = `${NOTE_SIZE}px ${fonts.mono}`;
-    c.fillStyle = palette.soft;
-    for (const row of rows) c.fillText(this.labelOf(row)[1], folding.x(row) - w[row] / 2 + 9, folding.y(row) + 10.5);
-    for (const row of rows) {
-      c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
-      c.fillRect(folding.x(row) + w[row] / 2 - 8, folding.y(row) - h[row] / 2 + 4, 4, 4);
-    }
+    const to = folding.items[folding.itemOf[s]];
+    const { width, height } = this.surface;
+    const scale = view.scale < MUTE && open ? LEGIBLE : view.scale;
+    const x = between(at.x, 40, width - 40);
+    const y = between(at.y, 12, Math.max(12, height * 0.6));
+    const middle = to.w * scale < width ? between(x, to.w * scale / 2 + 8, width - to.w * scale / 2 - 8) : to.w * scale / 2 + 8;
+    drawing.view = { scale, x: middle - (to.x + to.w / 2) * scale, y: y - to.y * scale };
+    const row = folding.rowOf.get(this.player.relations.tensorAt(this.player.step)) ?? -1;
+    if (open && row >= 0 && folding.sectionOf[row] === s) this.bringIn(drawing, folding.x(row), folding.y(row), false);
   }
 };
-function traceAcross(c, from, to) {
-  if (from.item.column === to.item.column && to.y > from.y) {
-    const [y0, y1] = [from.y + from.h / 2, to.y - to.h / 2];
-    const bend2 = Math.min(Math.max(HEADER2, (y1 - y0) / 2), 90);
-    c.moveTo(from.x, y0);
-    c.bezierCurveTo(from.x, y0 + bend2, to.x, y1 - bend2, to.x, y1);
-    return;
-  }
-  const right = to.item.column >= from.item.column;
-  const x0 = from.x + (right ? from.w / 2 : -from.w / 2);
-  const x1 = to.x + (right ? -to.w / 2 : to.w / 2);
-  const bend = (right ? 1 : -1) * Math.min(Math.max(40, Math.abs(x1 - x0) / 2), 160);
-  c.moveTo(x0, from.y);
-  c.bezierCurveTo(x0 + bend, from.y, x1 - bend, to.y, x1, to.y);
+function between(v, lo, hi) {
+  return Math.min(Math.max(hi, lo), Math.max(lo, v));
 }
 
-// graph_marks.js
-var BAR4 = 4;
-var WHOLE_BELOW2 = 0.3;
-var STRIP2 = { left: 14, top: 40, height: 30 };
-var STACKED = [5, 6, 7, 4, 3, 2, 1];
-var MAP2 = { w: 132, h: 88, margin: 8 };
-function paintStatus(c, player, folding, status, scale) {
-  const { tensor, w, h } = folding.graph.nodes;
-  const colours = player.palette.status;
-  const whole2 = scale < WHOLE_BELOW2;
-  for (let s = 1; s < colours.length; s++) {
-    c.fillStyle = colours[s];
-    for (let row = 0; row < tensor.length; row++) {
-      if (status[tensor[row]] !== s || !folding.shown(row)) continue;
-      const left = folding.x(row) - w[row] / 2;
-      const top = folding.y(row) - h[row] / 2;
-      c.fillRect(left + 0.5, top + 0.5, whole2 ? w[row] - 1 : BAR4, h[row] - 1);
-    }
+// graph_filter.js
+var MODES = [
+  ["all", "all nodes"],
+  ["ancestors", "ancestors (a)"],
+  ["descendants", "descendants (d)"],
+  ["live", "alive now (l)"]
+];
+function reach({ relations }, t, up) {
+  const seen = /* @__PURE__ */ new Set([t]);
+  for (const at of seen) for (const next of up ? relations.sources(at) : relations.consumers(at)) seen.add(next);
+  return seen;
+}
+var GraphFilter = class {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    this.mode = "all";
+    this.key = "";
+    this.kept = null;
   }
-  for (const item of folding.items) if (item.card) paintStrip(c, player, folding, item, status);
-}
-function paintStrip(c, player, folding, item, status) {
-  const { sections } = folding.graph;
-  const colours = player.palette.status;
-  const n = item.sections.length;
-  const width = item.w - 2 * STRIP2.left;
-  const top = item.y + STRIP2.top;
-  const counts = new Uint16Array(colours.length);
-  item.sections.forEach((s, k) => {
-    counts.fill(0);
-    for (const t of sections[s].nodes) counts[status[t]]++;
-    const x = item.x + STRIP2.left + width * k / n;
-    const w = Math.max(1, width / n - (n > 60 ? 0 : 1));
-    c.fillStyle = player.palette.line;
-    c.fillRect(x, top, w, STRIP2.height);
-    let y = top + STRIP2.height;
-    for (const value of STACKED) {
-      if (!counts[value]) continue;
-      const part = STRIP2.height * counts[value] / (sections[s].nodes.length || 1);
-      y -= part;
-      c.fillStyle = colours[value];
-      c.fillRect(x, y, w, part);
-    }
-  });
-}
-function outline(c, folding, row, by) {
-  const { w, h } = folding.graph.nodes;
-  c.roundRect(folding.x(row) - w[row] / 2 - by, folding.y(row) - h[row] / 2 - by, w[row] + 2 * by, h[row] + 2 * by, 4 + by);
-}
-function paintKin(c, player, { folding, painter }, t, way, scale) {
-  const { palette } = player;
-  const { src, dst } = folding.graph.edges;
-  const { tensor } = folding.graph.nodes;
-  c.lineWidth = Math.max(1.6, 1.4 / scale);
-  for (const sources of [true, false]) {
-    c.strokeStyle = sources ? palette.source : palette.consumer;
-    c.beginPath();
-    const boxes = /* @__PURE__ */ new Set();
-    for (let e = 0; e < src.length; e++) {
-      const [s, d] = [tensor[src[e]], tensor[dst[e]]];
-      if (!(sources ? d === t || way?.has(d) : s === t)) continue;
-      painter.trace(c, e, null, null);
-      boxes.add(sources ? src[e] : dst[e]);
-    }
-    for (const row of boxes) if (folding.shown(row)) outline(c, folding, row, 1);
-    c.stroke();
+  /** The tensors that stay bright at a step; null for all. `about` is the selected or the current one.
+   * @param {number} step @param {number} about @param {() => Iterable<number>} shown the tensors that are drawn */
+  members(step, about2, shown) {
+    const { mode, player } = this;
+    if (mode === "all" || mode !== "live" && about2 < 0) return this.keep("", () => null);
+    if (mode !== "live") return this.keep(`${mode} ${about2}`, () => reach(player, about2, mode === "ancestors"));
+    const plan = player.relations.planAt(step);
+    const position = player.relations.positionAt(step);
+    if (!plan) return this.keep("no plan", () => /* @__PURE__ */ new Set());
+    return this.keep(`live ${plan.plan} ${position}`, () => {
+      const life = player.tracks.track("life");
+      const [tensor, first, last] = ["tensor", "first", "last"].map((name) => life.col(name));
+      const alive = /* @__PURE__ */ new Set();
+      for (const r of plan.rows) if (first[r] <= position && position <= last[r]) alive.add(tensor[r]);
+      return new Set([...shown()].filter((t) => alive.has(player.relations.root(t))));
+    });
   }
-}
-function paintFound(c, player, folding, found, scale) {
-  if (!found.length) return;
-  c.strokeStyle = player.palette.ink;
-  c.lineWidth = Math.max(1.5, 1.2 / scale);
-  c.setLineDash([4, 3]);
-  c.beginPath();
-  for (const t of found) {
-    const row = folding.rowOf.get(t);
-    if (row !== void 0 && folding.shown(row)) outline(c, folding, row, 4);
+  /** @param {string} key @param {() => Set<number> | null} make */
+  keep(key, make) {
+    if (key !== this.key) [this.key, this.kept] = [key, make()];
+    return this.kept;
   }
-  c.stroke();
-  c.setLineDash([]);
-}
-function paintRings(c, player, folding, row, scale) {
-  const { palette, selected } = player;
-  const chosen = folding.rowOf.get(selected);
-  if (chosen !== void 0 && folding.shown(chosen)) {
-    c.strokeStyle = palette.ink;
-    c.lineWidth = Math.max(2, 1.5 / scale);
-    c.beginPath();
-    outline(c, folding, chosen, 2);
-    c.stroke();
-  }
-  if (row < 0) return;
-  c.strokeStyle = palette.accent;
-  c.lineWidth = Math.max(2.5, 2 / scale);
-  if (!folding.shown(row)) return paintCellRing(c, player, folding, row);
-  c.beginPath();
-  outline(c, folding, row, 3);
-  c.stroke();
-}
-function paintCellRing(c, player, folding, row) {
-  const section = folding.sectionOf[row];
-  const item = folding.items[folding.itemOf[section]];
-  const k = item.sections.indexOf(section);
-  const wide = (item.w - 2 * STRIP2.left) / item.sections.length;
-  roundRect(c, item.x + STRIP2.left + wide * k - 2, item.y + STRIP2.top - 2, Math.max(4, wide) + 3, STRIP2.height + 4, 2);
-  c.stroke();
-  if (item.sections.length < 2) return;
-  c.fillStyle = player.palette.accent;
-  c.font = `600 11px ${player.fonts.ui}`;
-  c.textBaseline = "middle";
-  c.textAlign = "right";
-  c.fillText(folding.graph.sections[section].label, item.x + item.w - 54, item.y + 22);
-  c.textAlign = "left";
-}
-function minimap({ width, height }, folding, view) {
-  if (folding.width * view.scale <= width + 2 && folding.height * view.scale <= height + 2) return null;
-  const s = Math.min(MAP2.w / folding.width, MAP2.h / folding.height);
-  const [w, h] = [folding.width * s, folding.height * s];
-  return { x: width - w - MAP2.margin, y: height - h - MAP2.margin, w, h, s };
-}
-function paintMinimap(c, player, size, folding, view, row) {
-  const at = minimap(size, folding, view);
-  if (!at) return;
-  const { palette } = player;
-  c.fillStyle = palette.page;
-  c.strokeStyle = palette.edge;
-  c.lineWidth = 1;
-  c.beginPath();
-  c.rect(at.x - 0.5, at.y - 0.5, at.w + 1, at.h + 1);
-  c.fill();
-  c.stroke();
-  c.fillStyle = palette.line;
-  for (const item of folding.items) {
-    c.fillRect(at.x + item.x * at.s, at.y + item.y * at.s, Math.max(1, item.w * at.s), Math.max(1, item.h * at.s));
-  }
-  c.save();
-  c.beginPath();
-  c.rect(at.x, at.y, at.w, at.h);
-  c.clip();
-  c.strokeStyle = palette.soft;
-  const f = at.s / view.scale;
-  c.strokeRect(at.x - view.x * f, at.y - view.y * f, size.width * f, size.height * f);
-  c.restore();
-  if (row < 0) return;
-  const where = folding.anchor(row);
-  c.fillStyle = palette.accent;
-  c.fillRect(at.x + where.x * at.s - 2, at.y + where.y * at.s - 2, 4, 4);
-}
+};
 
 // graph_pointer.js
 var CLICK3 = 4;
 var PINCH = 0.01;
 var WHEEL = 15e-4;
+var FEW2 = 5;
 function listenGraph(pane) {
   const { box } = pane.surface;
-  let drag = null;
+  const down = /* @__PURE__ */ new Map();
+  let [moved, map] = [false, false];
   box.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    drag = { x: event.offsetX, y: event.offsetY, moved: false, map: onMinimap(pane, event.offsetX, event.offsetY) };
+    if (event.button !== 0 || event.target !== pane.surface.canvas) return;
+    if (!down.size) [moved, map] = [false, onMinimap(pane, event.offsetX, event.offsetY, false)];
+    down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
     box.setPointerCapture(event.pointerId);
   });
   box.addEventListener("pointermove", (event) => {
-    if (!drag) return hover(pane, event);
-    const [dx, dy] = [event.offsetX - drag.x, event.offsetY - drag.y];
-    if (!drag.moved && Math.hypot(dx, dy) < CLICK3) return;
-    if (drag.map) onMinimap(pane, event.offsetX, event.offsetY);
-    else pane.pan(dx, dy);
-    drag = { ...drag, x: event.offsetX, y: event.offsetY, moved: true };
+    const from = down.get(event.pointerId);
+    if (!from) return event.target === pane.surface.canvas ? hover(pane, event) : pane.player.tip.hide();
+    const to = pointIn(box, event);
+    if (!moved && Math.hypot(to.x - from.x, to.y - from.y) < CLICK3) return;
+    moved = true;
+    pane.player.tip.hide();
+    const before = spread(down);
+    down.set(event.pointerId, to);
+    const after = spread(down);
+    if (map) return onMinimap(pane, to.x, to.y, true);
+    pane.pan(after.x - before.x, after.y - before.y);
+    if (down.size > 1) pane.zoom(after.wide / before.wide, after.x, after.y);
   });
-  box.addEventListener("pointerup", (event) => {
-    if (drag && !drag.moved && !drag.map) click(pane, event);
-    drag = null;
-  });
-  box.addEventListener("pointercancel", () => drag = null);
+  const up = (event) => {
+    const was = down.delete(event.pointerId);
+    if (was && !moved && !map && event.type === "pointerup" && !down.size) click(pane, event);
+  };
+  box.addEventListener("pointerup", up);
+  box.addEventListener("pointercancel", up);
   box.addEventListener("pointerleave", () => pane.player.tip.hide());
   box.addEventListener("dblclick", (event) => {
-    if (!hit(pane, event.offsetX, event.offsetY).item) pane.fit();
+    if (event.target === pane.surface.canvas && !hit(pane, event.offsetX, event.offsetY).item) pane.fit();
   });
   box.addEventListener("wheel", (event) => wheel(pane, event), { passive: false });
   box.addEventListener("keydown", (event) => {
@@ -5086,16 +5584,29 @@ function listenGraph(pane) {
     pane.toggleHere();
   });
 }
+function pointIn(box, event) {
+  const { left, top } = box.getBoundingClientRect();
+  return { x: event.clientX - left, y: event.clientY - top };
+}
+function spread(down) {
+  const points = [...down.values()];
+  const [x, y] = [points.reduce((sum, p) => sum + p.x, 0) / points.length, points.reduce((sum, p) => sum + p.y, 0) / points.length];
+  return { x, y, wide: points.length > 1 ? Math.max(8, Math.hypot(points[1].x - points[0].x, points[1].y - points[0].y)) : 1 };
+}
 function wheel(pane, event) {
   if (!event.ctrlKey && document.activeElement !== pane.surface.box) return;
   event.preventDefault();
-  pane.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), event.offsetX, event.offsetY);
+  const side = event.shiftKey && !event.deltaX ? event.deltaY : event.deltaX;
+  if (!event.ctrlKey && Math.abs(side) > (event.shiftKey ? 0 : Math.abs(event.deltaY))) pane.pan(-side, 0);
+  else pane.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), event.offsetX, event.offsetY);
 }
-function onMinimap(pane, x, y) {
+function onMinimap(pane, x, y, dragged) {
   const drawing = pane.shown;
   const at = drawing && minimap(pane.surface, drawing.folding, pane.viewOf(drawing));
-  if (!drawing || !at || x < at.x || y < at.y || x > at.x + at.w || y > at.y + at.h) return false;
-  pane.bringIn(drawing, (x - at.x) / at.s, (y - at.y) / at.s, true);
+  if (!drawing || !at) return false;
+  const within2 = (v, lo, size) => Math.min(size, Math.max(0, v - lo));
+  if (!dragged && (x < at.x || y < at.y || x > at.x + at.w || y > at.y + at.h)) return false;
+  pane.bringIn(drawing, within2(x, at.x, at.w) / at.s, within2(y, at.y, at.h) / at.s, true);
   pane.player.redraw(pane);
   return true;
 }
@@ -5121,23 +5632,91 @@ function click(pane, event) {
 }
 function toggleItem(pane, drawing, item, wx, all) {
   if (!item.card || all || item.sections.length === 1) return pane.setOpen(drawing, item.sections, item.card);
-  const k = Math.floor((wx - item.x - STRIP2.left) / (item.w - 2 * STRIP2.left) * item.sections.length);
-  pane.setOpen(drawing, [item.sections[Math.min(item.sections.length - 1, Math.max(0, k))]], true);
+  pane.setOpen(drawing, [item.sections[cellAt2(item, wx)]], true);
 }
 function hover(pane, event) {
   const drawing = pane.shown;
   const { tracks, tip } = pane.player;
-  const { row, item } = hit(pane, event.offsetX, event.offsetY);
-  pane.surface.box.style.cursor = row >= 0 || item?.card ? "pointer" : "grab";
-  if (!drawing || row < 0) return tip.hide();
+  const { row, item, wx, wy } = hit(pane, event.offsetX, event.offsetY);
+  const head = row < 0 && item && (item.card || wy < item.y + HEADER2) ? item : null;
+  pane.surface.box.style.cursor = row >= 0 || (head?.foldable ?? false) ? "pointer" : "grab";
+  if (!drawing || row < 0 && !head) return tip.hide();
+  if (row < 0) return head && tip.show(pane.surface.box, event.offsetX, event.offsetY, head.label, aboutItem(pane, drawing, head, wx));
   const t = drawing.folding.graph.nodes.tensor[row];
   const op = tracks.tensorString("desc", t) || tracks.tensorString("op", t);
   tip.show(pane.surface.box, event.offsetX, event.offsetY, visible(tracks.name(t)), [
     ["op", op === "NONE" || op === "" ? "none: a leaf" : op],
     ["type", `${tracks.tensorString("type", t)}  ${formatDims(tracks.ne(t))}`],
     ["size", formatBytes(tracks.nbytes(t))],
-    ["status", STATUS[pane.status[t]]]
+    ["status", STATUS[pane.status[t]]],
+    ...otherwise(drawing, row, t)
   ]);
+}
+function otherwise({ folding }, row, t) {
+  const d = folding.graph.sections[folding.sectionOf[row]].differs;
+  if (!d) return [];
+  const like = folding.graph.sections[folding.indexOf.get(d.like) ?? 0].label;
+  if (d.added.includes(t)) return [["added", `${like} has no such node`]];
+  return d.changed.filter(([changed]) => changed === t).map(([, text]) => [`≠ ${like}`, visible(text)]);
+}
+function aboutItem(pane, { folding }, item, wx) {
+  const { sections } = folding.graph;
+  const { player } = pane;
+  const s = item.sections[cellAt2(item, wx)];
+  const told = [];
+  if (item.card && item.sections.length > 1) told.push(["pointed at", `${sections[s].label}, ${sections[s].nodes.length} nodes; a click opens it, with Shift all`]);
+  else told.push(["nodes", String(sections[s].nodes.length)]);
+  const d = sections[s].differs;
+  if (d) {
+    const name = (t) => visible(player.tracks.name(t));
+    told.push(["unlike", sections[folding.indexOf.get(d.like) ?? 0].label]);
+    if (d.added.length) told.push(["added", few(d.added.map(name))]);
+    if (d.removed.length) told.push(["not here", few(d.removed.map(name))]);
+    if (d.changed.length) told.push(["changed", few(d.changed.map(([t, text]) => `${name(t)}: ${visible(text)}`))]);
+  }
+  const copies = item.card ? copiesInto(player, folding, item.sections, player.step) : [];
+  if (copies.length) told.push(["copies", few(copies)]);
+  return told;
+}
+function few(words) {
+  return words.length <= FEW2 ? words.join("; ") : `${words.slice(0, FEW2).join("; ")}; and ${words.length - FEW2} more`;
+}
+function cellAt2(item, wx) {
+  const k = Math.floor((wx - item.x - STRIP2.left) / (item.w - 2 * STRIP2.left) * item.sections.length);
+  return Math.min(item.sections.length - 1, Math.max(0, k));
+}
+
+// search_query.js
+var UNITS = (
+  /** @type {Record<string, number>} */
+  { "": 1, b: 1, k: 1024, kib: 1024, kb: 1e3, m: 1024 ** 2, mib: 1024 ** 2, mb: 1e6, g: 1024 ** 3, gib: 1024 ** 3, gb: 1e9 }
+);
+var LAYER2 = /(?:^|\s)(?:layer|blk|block)(?::|\s+)(\d+)(?=\s|$)/gi;
+var SIZE = /^([<>]=?)(\d+(?:\.\d+)?)\s*([kmg]?i?b?)$/i;
+var FIELD2 = /^(op|type|name):(.+)$/i;
+function parseQuery(tracks, query, layerOf) {
+  const tests = [];
+  const rest = query.replace(LAYER2, (_, number) => {
+    tests.push((t) => layerOf(t) === Number(number));
+    return " ";
+  });
+  for (const word of rest.replace(/([<>]=?)\s+/g, "$1").trim().toLowerCase().split(/\s+/).filter(Boolean)) {
+    const size = SIZE.exec(word);
+    const field = FIELD2.exec(word);
+    if (size && size[3] in UNITS) tests.push(sizeTest(tracks, size[1], Number(size[2]) * UNITS[size[3]]));
+    else if (field) tests.push(fieldTest(tracks, field[1], field[2]));
+    else tests.push((t) => ["name", "op", "desc", "type"].some((c) => tracks.tensorString(c, t).toLowerCase().includes(word)));
+  }
+  return tests.length ? (t) => tests.every((test) => test(t)) : null;
+}
+function sizeTest(tracks, compare2, bytes) {
+  if (compare2 === ">") return (t) => tracks.nbytes(t) > bytes;
+  if (compare2 === ">=") return (t) => tracks.nbytes(t) >= bytes;
+  return compare2 === "<" ? (t) => tracks.nbytes(t) < bytes : (t) => tracks.nbytes(t) <= bytes;
+}
+function fieldTest(tracks, field, wanted) {
+  const columns = field === "op" ? ["op", "desc"] : [field];
+  return (t) => columns.some((c) => tracks.tensorString(c, t).toLowerCase().includes(wanted));
 }
 
 // search.js
@@ -5148,18 +5727,22 @@ var GraphSearch = class {
    * @param {(found: number[]) => void} found told what matches, for marking
    * @param {(tensor: number) => void} reveal
    * @param {(tensor: number) => number} elsewhere the graph of a tensor that is not in the one shown; else -1
+   * @param {(tensor: number) => number} layerOf its layer, -1 for none
    */
-  constructor(player, found, reveal, elsewhere) {
+  constructor(player, found, reveal, elsewhere, layerOf) {
+    this.layerOf = layerOf;
     this.player = player;
     this.found = found;
     this.reveal = reveal;
     this.elsewhere = elsewhere;
     this.active = -1;
+    this.taken = false;
     this.matches = [];
     this.input = el("input", "vg-search", {
       type: "search",
       placeholder: "Search  /",
-      "aria-label": "Search tensors by name, op or type",
+      "aria-label": "Search tensors by name, op, type, size or layer",
+      title: "Words of a name, op or type; op:MUL_MAT  type:Q4_1  >1MiB  layer:3. Enter: next, Shift Enter: previous, Esc: done",
       role: "combobox",
       "aria-expanded": "false",
       autocomplete: "off",
@@ -5167,7 +5750,8 @@ var GraphSearch = class {
     });
     this.list = el("ul", "vg-results", { role: "listbox", "aria-label": "Tensors found" });
     this.list.hidden = true;
-    this.element = el("div", "vg-search-box", {}, [this.input, this.list]);
+    this.count = el("span", "vg-found", { role: "status" });
+    this.element = el("div", "vg-search-box", {}, [this.input, this.count, this.list]);
     this.input.addEventListener("input", () => this.update());
     this.input.addEventListener("keydown", (event) => this.onKey(event));
     this.input.addEventListener("blur", () => setTimeout(() => this.list.hidden = true, 150));
@@ -5176,7 +5760,9 @@ var GraphSearch = class {
         /** @type {HTMLElement} */
         event.target.closest("li")
       );
-      if (item) this.take([...this.list.children].indexOf(item));
+      const k = item ? [...this.list.children].indexOf(item) : -1;
+      if (k < 0 || k >= Math.min(MOST2, this.matches.length)) return;
+      this.take(k);
     });
   }
   focus() {
@@ -5184,17 +5770,20 @@ var GraphSearch = class {
     this.input.select();
   }
   update() {
-    const words = this.input.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const { tracks } = this.player;
-    this.matches = [];
-    for (let t = 0; words.length && t < tracks.nTensors; t++) {
-      const text = ["name", "op", "desc", "type"].map((c) => tracks.tensorString(c, t)).join(" ").toLowerCase();
-      if (words.every((word) => text.includes(word))) this.matches.push(t);
-    }
-    this.matches = [...this.matches.filter((t) => this.elsewhere(t) < 0), ...this.matches.filter((t) => this.elsewhere(t) >= 0)];
+    const test = parseQuery(tracks, this.input.value, this.layerOf);
+    const [here, elsewhere] = [[], []];
+    for (let t = 0; test && t < tracks.nTensors; t++) if (test(t)) (this.elsewhere(t) < 0 ? here : elsewhere).push(t);
+    this.matches = [...here, ...elsewhere];
     this.active = -1;
     this.found(this.matches);
-    this.fill(words.length > 0);
+    this.fill(test !== null);
+    this.tell();
+  }
+  /** Which match of how many. */
+  tell() {
+    const n = this.matches.length;
+    this.count.textContent = !this.input.value.trim() ? "" : this.active < 0 ? `${n} found` : `${this.active + 1} of ${n}`;
   }
   /** @param {boolean} asked */
   fill(asked) {
@@ -5205,55 +5794,62 @@ var GraphSearch = class {
       const where = graph < 0 ? "" : ` · graph ${graph}`;
       return el("li", "", { role: "option" }, [
         el("span", "vg-mono", { text: visible(tracks.name(t)) }),
-        el("span", "vg-soft", { text: `${op === "NONE" ? "leaf" : op} · ${tracks.tensorString("type", t)} · ${formatDims(tracks.ne(t))}${where}` })
+        el("span", "vg-soft", { text: `${op === "NONE" ? "leaf" : op} · ${tracks.tensorString("type", t)} · ${formatDims(tracks.ne(t))} · ${formatBytes(tracks.nbytes(t))}${where}` })
       ]);
     });
     const rest = this.matches.length - items.length;
     if (rest > 0) items.push(el("li", "vg-soft", { text: `and ${rest} more` }));
-    if (asked && !this.matches.length) items.push(el("li", "vg-soft", { text: "nothing of that name, op or type" }));
+    if (asked && !this.matches.length) items.push(el("li", "vg-soft", { text: "nothing matches" }));
     this.list.replaceChildren(...items);
     this.list.hidden = !asked;
     this.input.setAttribute("aria-expanded", String(asked));
   }
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const most = Math.min(this.matches.length, MOST2);
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      event.preventDefault();
-      this.active = most ? (this.active + (event.key === "ArrowDown" ? 1 : most - 1) + (this.active < 0 && event.key === "ArrowUp" ? 1 : 0)) % most : -1;
-      [...this.list.children].forEach((item, k) => item.classList.toggle("vg-now", k === this.active));
-      this.list.children[this.active]?.scrollIntoView({ block: "nearest" });
-    } else if (event.key === "Enter" && most) {
-      event.preventDefault();
-      this.take(Math.max(0, this.active));
-    } else if (event.key === "Escape") {
+    const { key, shiftKey } = event;
+    if ((key === "ArrowDown" || key === "ArrowUp") && this.matches.length) {
+      this.list.hidden = false;
+      this.mark(this.active + (key === "ArrowDown" ? 1 : -1));
+    } else if (key === "Enter" && this.matches.length) {
+      this.take(this.active >= 0 && !this.taken ? this.active : this.active + (shiftKey ? -1 : 1));
+    } else if (key === "Escape") {
       this.input.value = "";
       this.update();
       this.player.root.focus();
     } else {
       return;
     }
+    event.preventDefault();
     event.stopPropagation();
   }
-  /** @param {number} k */
+  /** Marks match `k` in the list, from the end on again from the start. @param {number} k */
+  mark(k) {
+    const n = this.matches.length;
+    this.active = k === -2 ? n - 1 : (k + n) % n;
+    this.taken = false;
+    [...this.list.children].forEach((item, at) => item.classList.toggle("vg-now", at === this.active));
+    this.list.children[Math.min(this.active, MOST2)]?.scrollIntoView({ block: "nearest" });
+    this.tell();
+  }
+  /** Selects match `k` and brings it into sight. @param {number} k */
   take(k) {
-    const t = this.matches[k];
-    if (t === void 0) return;
+    if (!this.matches.length) return;
+    this.mark(k);
+    this.taken = true;
     this.list.hidden = true;
-    this.player.select(t);
-    this.reveal(t);
+    this.player.select(this.matches[this.active]);
+    this.reveal(this.matches[this.active]);
   }
 };
 
 // graph.js
-var [SMALLEST, LARGEST] = [0.02, 4];
-var COMFORT = 1.15;
-var LEGIBLE2 = 0.85;
 var BITMAPS = 8;
-var GraphPane = class {
+var DEAR = 10;
+var REST = 120;
+var GraphPane = class extends GraphCamera {
   /** @param {Player} player */
   constructor(player) {
-    this.player = player;
+    super(player);
     this.name = "graph";
     this.title = "Graph";
     this.drawings = /* @__PURE__ */ new Map();
@@ -5262,17 +5858,27 @@ var GraphPane = class {
     this.follow = true;
     this.followed = -1;
     this.showPath = false;
+    this.filter = new GraphFilter(player);
     this.status = new Uint8Array(player.tracks.nTensors);
     this.found = [];
-    this.surface = new Surface("The computation graph, coloured by status at this step", () => this.resized());
+    this.marks = /* @__PURE__ */ new Map();
+    this.cost = 0;
+    this.resting = 0;
     this.note = el("div", "vg-empty");
     this.legend = el("div", "vg-legend");
-    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t), (t) => this.elsewhere(t));
+    this.markLegend = el("span", "vg-mark-legend");
+    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t), (t) => this.elsewhere(t), (t) => this.layerOf(t));
     this.choice = el("select", "vg-select", { "aria-label": "Which graph", title: "Which graph, and its nodes" });
     this.choice.addEventListener("change", () => this.choose(Number(this.choice.value)));
+    const nearer = el("div", "vg-nearer", { role: "group", "aria-label": "Zoom" }, [
+      iconButton("faster", "Zoom in (z)", () => this.zoom(1.3)),
+      iconButton("slower", "Zoom out (Z)", () => this.zoom(1 / 1.3)),
+      iconButton("fit", "Fit (f)", () => this.fit())
+    ]);
+    this.surface.box.append(nearer);
     this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.legend]);
     this.surface.box.tabIndex = 0;
-    this.surface.box.setAttribute("aria-label", "Graph: Enter opens or folds the block of the current node");
+    this.surface.box.setAttribute("role", "group");
     this.tools = this.makeTools();
     this.fillLegend();
     this.fillChoice();
@@ -5284,15 +5890,14 @@ var GraphPane = class {
     this.followButton.setAttribute("aria-pressed", "true");
     this.pathButton = iconButton("path", "Light the way to the inputs (i)", () => this.togglePath());
     this.pathButton.setAttribute("aria-pressed", "false");
-    const group = el("div", "vg-group", {}, [
-      this.foldButton,
-      this.followButton,
-      this.pathButton,
-      iconButton("slower", "Zoom out (Z)", () => this.zoom(1 / 1.3)),
-      iconButton("faster", "Zoom in (z)", () => this.zoom(1.3)),
-      iconButton("fit", "Fit (f)", () => this.fit())
-    ]);
-    return [this.search.element, this.choice, group];
+    const options = MODES.map(([mode, text]) => el("option", "", { value: mode, text }));
+    this.filterChoice = el("select", "vg-select vg-filter", { "aria-label": "Which nodes stay bright", title: "Which nodes stay bright: of the selected node, else of the current one" }, options);
+    this.filterChoice.addEventListener("change", () => this.setFilter(
+      /** @type {Mode} */
+      this.filterChoice?.value
+    ));
+    const group = el("div", "vg-group", {}, [this.foldButton, this.followButton, this.pathButton]);
+    return [this.search.element, this.choice, this.filterChoice, group];
   }
   fillLegend() {
     STATUS.forEach((text, status) => {
@@ -5301,6 +5906,7 @@ var GraphPane = class {
       this.legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text })]));
     });
     nameBackends(this.player, this.legend);
+    this.legend.append(this.markLegend);
   }
   fillChoice() {
     const { graphs } = this.player.layout;
@@ -5311,14 +5917,15 @@ var GraphPane = class {
     if (!graphs.length) this.note.textContent = "No graph was built in this trace.";
     this.note.hidden = graphs.length > 0;
   }
-  // ---- which graph, folded how, seen from where
+  // ---- which graph, folded how
   /** @param {number} index @returns {Drawing} */
   drawing(index) {
     let drawing = this.drawings.get(index);
     if (!drawing) {
       const folding = new Folding(this.player.layout.graphs[index]);
       this.adopt(folding);
-      drawing = { folding, painter: new GraphPainter(this.player.tracks, folding), view: null, bitmap: null };
+      const painter = new GraphPainter(this.player.tracks, folding);
+      drawing = { folding, painter, view: null, bitmap: null, drawn: null, key: "", before: /* @__PURE__ */ new Map() };
       this.drawings.set(index, drawing);
     }
     return drawing;
@@ -5328,9 +5935,6 @@ var GraphPane = class {
     const shown = this.drawings.get(this.current)?.folding;
     if (shown && shown.open.length === folding.open.length) folding.open.set(shown.open);
     folding.arrange(this.aspect());
-  }
-  aspect() {
-    return this.surface.height > 0 ? this.surface.width / this.surface.height : 1.5;
   }
   get shown() {
     return this.current < 0 ? null : this.drawing(this.current);
@@ -5347,10 +5951,7 @@ var GraphPane = class {
     if (before && !now.view && before.folding.width === now.folding.width && before.folding.height === now.folding.height) {
       now.view = before.view && { ...before.view };
     }
-    this.player.redraw(this);
-    this.keepFew();
-  }
-  keepFew() {
+    this.redraw();
     const baked = [...this.drawings.values()].filter((d) => d.bitmap && d !== this.shown);
     while (baked.length >= BITMAPS) baked.shift().bitmap = null;
   }
@@ -5358,105 +5959,81 @@ var GraphPane = class {
     for (const [index, drawing] of this.drawings) {
       drawing.bitmap = null;
       drawing.view = null;
+      drawing.before.clear();
       if (index === this.current) drawing.folding.arrange(this.aspect());
     }
-    this.player.redraw(this);
+    this.redraw();
   }
   invalidate() {
     for (const drawing of this.drawings.values()) drawing.bitmap = null;
-  }
-  /** @param {Drawing} drawing @returns {View} */
-  viewOf(drawing) {
-    if (drawing.view) return drawing.view;
-    const { width, height } = this.surface;
-    const { folding } = drawing;
-    const scale = Math.min(COMFORT, width / folding.width, height / folding.height);
-    const x = (width - folding.width * scale) / 2;
-    const y = Math.max(0, (height - folding.height * scale) / 2);
-    return drawing.view = { scale, x, y };
-  }
-  fit() {
-    const drawing = this.shown;
-    if (!drawing) return;
-    drawing.view = null;
-    drawing.bitmap = null;
-    this.player.redraw(this);
-  }
-  /** @param {number} factor @param {number} [x] @param {number} [y] the point that stays */
-  zoom(factor, x = this.surface.width / 2, y = this.surface.height / 2) {
-    const drawing = this.shown;
-    if (!drawing) return;
-    const view = this.viewOf(drawing);
-    const scale = Math.min(LARGEST, Math.max(SMALLEST, view.scale * factor));
-    const f = scale / view.scale;
-    drawing.view = { scale, x: x - (x - view.x) * f, y: y - (y - view.y) * f };
-    drawing.bitmap = null;
-    this.player.redraw(this);
-  }
-  /** @param {number} dx @param {number} dy */
-  pan(dx, dy) {
-    const drawing = this.shown;
-    if (!drawing) return;
-    const view = this.viewOf(drawing);
-    drawing.view = { scale: view.scale, x: view.x + dx, y: view.y + dy };
-    drawing.bitmap = null;
-    this.player.redraw(this);
-  }
-  /** Brings a world rectangle's centre into sight, moving no more than needed. @param {Drawing} drawing
-   * @param {number} x @param {number} y @param {boolean} centre */
-  bringIn(drawing, x, y, centre) {
-    const view = this.viewOf(drawing);
-    const [sx, sy] = [x * view.scale + view.x, y * view.scale + view.y];
-    const { width, height } = this.surface;
-    const edge = Math.min(60, width / 6, height / 6);
-    if (!centre && sx >= edge && sx <= width - edge && sy >= edge && sy <= height - edge) return;
-    drawing.view = { scale: view.scale, x: view.x + width / 2 - sx, y: view.y + height / 2 - sy };
-    drawing.bitmap = null;
-  }
-  /** Section `s` from its top at a size that can be read; its current node in the middle, if it has that.
-   * @param {Drawing} drawing @param {number} s */
-  lookAt(drawing, s) {
-    const { folding } = drawing;
-    const item = folding.items[folding.itemOf[s]];
-    const row = folding.rowOf.get(this.player.relations.tensorAt(this.player.step)) ?? -1;
-    const here = row >= 0 && folding.sectionOf[row] === s;
-    const { width, height } = this.surface;
-    const x = here ? folding.x(row) : item.x + item.w / 2;
-    const y = here ? folding.y(row) : item.y + Math.min(item.h, height / LEGIBLE2) / 2;
-    drawing.view = { scale: LEGIBLE2, x: width / 2 - x * LEGIBLE2, y: height / 2 - y * LEGIBLE2 };
+    this.fillMarks();
   }
   toggleFollow() {
     this.follow = !this.follow;
     this.followButton?.setAttribute("aria-pressed", String(this.follow));
-    this.player.redraw(this);
+    this.redraw();
   }
   togglePath() {
     this.showPath = !this.showPath;
     this.pathButton?.setAttribute("aria-pressed", String(this.showPath));
-    this.player.redraw(this);
+    this.redraw();
+  }
+  /** @param {Mode} mode */
+  setFilter(mode) {
+    this.filter.mode = mode;
+    if (this.filterChoice) this.filterChoice.value = mode;
+    this.filterChoice?.classList.toggle("vg-on", mode !== "all");
+    this.redraw();
+  }
+  /** @param {Mode} mode */
+  toggleFilter(mode) {
+    this.setFilter(this.filter.mode === mode ? "all" : mode);
+  }
+  /** Outlines tensors as added, removed, changed, moved or grown, with a legend; an empty map takes all marks away.
+   * @param {Map<number, string>} marks tensor to mark */
+  mark(marks) {
+    this.marks = marks;
+    this.fillMarks();
+    this.redraw();
+  }
+  fillMarks() {
+    const kinds = [...this.marks.values()];
+    const keys = MARKS.flatMap((mark) => {
+      const n = kinds.filter((kind) => kind === mark).length;
+      const line = el("span", "vg-mark");
+      line.style.borderColor = markColour(this.player.palette, mark);
+      return n ? [el("span", "vg-key", {}, [line, el("span", "", { text: `${mark} (${n})` })])] : [];
+    });
+    this.markLegend.replaceChildren(...keys);
   }
   toggleAll() {
     const drawing = this.shown;
     if (!drawing) return;
-    this.setOpen(drawing, [...drawing.folding.open.keys()], drawing.folding.closed);
+    const { folding } = drawing;
+    folding.open.fill(folding.closed ? 1 : 0);
+    for (let s = 0; s < folding.open.length; s++) if (!folding.foldable(s)) folding.open[s] = 0;
+    folding.arrange(this.aspect());
     drawing.view = null;
+    drawing.before.clear();
+    this.folded(drawing);
   }
-  /** Opens or folds blocks. One that opens is brought in at a size at which its words can be read.
-   * @param {Drawing} drawing @param {number[]} sections @param {boolean} open */
+  /** Opens or folds blocks; what is looked at stays in sight. @param {Drawing} drawing @param {number[]} sections
+   * @param {boolean} open */
   setOpen(drawing, sections, open) {
-    drawing.folding.set(sections, open, this.aspect());
-    drawing.view = null;
-    drawing.bitmap = null;
-    if (open && sections.length === 1 && this.viewOf(drawing).scale < LEGIBLE2) this.lookAt(drawing, sections[0]);
-    const { closed } = drawing.folding;
+    this.keepInPlace(drawing, sections, open);
+    this.folded(drawing);
+  }
+  /** After blocks were opened or folded: the button, and the other graphs of the same form. @param {Drawing} drawing */
+  folded(drawing) {
+    const { closed, open } = drawing.folding;
     if (this.foldButton) setIcon(this.foldButton, closed ? "unfold" : "fold", closed ? "Open all blocks" : "Fold all blocks");
     for (const [index, other] of this.drawings) {
-      if (index === this.current || other.folding.open.length !== drawing.folding.open.length) continue;
-      other.folding.open.set(drawing.folding.open);
+      if (index === this.current || other.folding.open.length !== open.length) continue;
+      other.folding.open.set(open);
       other.folding.arrange(this.aspect());
       other.view = other.bitmap = null;
     }
-    this.player.redraw(this);
+    this.redraw();
   }
   /** Opens or folds the block of the current node, else the first that can be. */
   toggleHere() {
@@ -5472,6 +6049,14 @@ var GraphPane = class {
   elsewhere(t) {
     return this.shown?.folding.rowOf.has(t) ? -1 : this.player.relations.home.graph[t] ?? -1;
   }
+  /** The layer of tensor `t` by its name, else by where it stands in the graph; -1 for none. @param {number} t @returns {number} */
+  layerOf(t) {
+    const named = this.player.tracks.columns.column("tensor.layer")[t];
+    if (named >= 0) return named;
+    const folding = this.shown?.folding;
+    const row = folding?.rowOf.get(t);
+    return folding && row !== void 0 ? folding.graph.sections[folding.sectionOf[row]].layer : -1;
+  }
   /** Opens what hides tensor `t` and brings it into the middle. @param {number} t */
   reveal(t) {
     const { graph } = this.player.relations.home;
@@ -5480,16 +6065,15 @@ var GraphPane = class {
     const drawing = this.shown;
     const row = drawing?.folding.rowOf.get(t);
     if (!drawing || row === void 0) return;
-    const section = drawing.folding.sectionOf[row];
-    if (!drawing.folding.shown(row)) this.setOpen(drawing, [section], true);
-    if (this.viewOf(drawing).scale < LEGIBLE2) this.zoom(1 / this.viewOf(drawing).scale);
+    if (!drawing.folding.shown(row)) this.setOpen(drawing, [drawing.folding.sectionOf[row]], true);
+    this.comeNear(drawing);
     this.bringIn(drawing, drawing.folding.x(row), drawing.folding.y(row), true);
-    this.player.redraw(this);
+    this.redraw();
   }
   /** @param {number[]} found */
   setFound(found) {
     this.found = found;
-    this.player.redraw(this);
+    this.redraw();
   }
   // ---- a step
   /** @param {number} step */
@@ -5497,30 +6081,55 @@ var GraphPane = class {
     this.followGraph(step);
     const drawing = this.shown;
     if (!drawing || this.surface.width < 2) return;
-    const t = this.player.relations.tensorAt(step);
-    const row = drawing.folding.rowOf.get(t) ?? -1;
+    const { player, surface, status } = this;
+    const { folding, painter } = drawing;
+    const t = player.relations.tensorAt(step);
+    const row = folding.rowOf.get(t) ?? -1;
     if (this.follow && row >= 0 && step !== this.followed) {
-      const at = drawing.folding.anchor(row);
+      const at = folding.anchor(row);
       this.bringIn(drawing, at.x, at.y, false);
     }
     this.followed = step;
-    this.blit(drawing);
+    const about2 = player.selected >= 0 ? player.selected : t;
+    const members = this.filter.members(step, about2, () => folding.rowOf.keys());
+    const live = this.filter.mode === "live";
+    this.blit(drawing, live ? null : members);
     this.readStatus(step);
-    const c = this.surface.begin();
+    const c = surface.begin();
     const view = this.viewOf(drawing);
+    if (live && members) painter.paintOnly(c, surface, view, player.palette, player.fonts, members);
+    painter.within(c, view, () => {
+      paintStatus(c, player, folding, status, surface, view, members);
+      paintBackends(c, player, folding, step, view.scale, STRIP2);
+      paintCopies(c, player, drawing, step, view.scale);
+      if (about2 >= 0) paintKin(c, player, drawing, about2, this.showPath ? reach(player, about2, true) : null, view.scale, members);
+      paintUnlike(c, player, folding, view.scale, members);
+      if (this.marks.size) paintMarks2(c, player, folding, this.marks, view.scale);
+      paintFound(c, player, folding, this.found, view.scale);
+      if (detail(view.scale) === 3) paintPlaces(c, player, folding, step, surface, view, members);
+      paintRings(c, player, folding, row, view.scale);
+    });
+    paintMinimap(c, player, surface, folding, view, row);
+    this.tell(drawing, t);
+  }
+  /** What a screen reader says of the pane. @param {Drawing} drawing @param {number} t the current node */
+  tell({ folding }, t) {
     const { player } = this;
-    const about2 = player.selected >= 0 && this.showPath ? player.selected : t;
-    c.save();
-    c.translate(view.x, view.y);
-    c.scale(view.scale, view.scale);
-    paintStatus(c, player, drawing.folding, this.status, view.scale);
-    paintBackends(c, player, drawing.folding, step, view.scale, STRIP2);
-    paintCopies(c, player, drawing, step, view.scale);
-    if (about2 >= 0) paintKin(c, player, drawing, about2, this.showPath ? player.relations.ancestors(about2) : null, view.scale);
-    paintFound(c, player, drawing.folding, this.found, view.scale);
-    paintRings(c, player, drawing.folding, row, view.scale);
-    c.restore();
-    paintMinimap(c, player, this.surface, drawing.folding, view, row);
+    const { tracks, selected } = player;
+    const { graph } = folding;
+    const about2 = (of) => {
+      const row = folding.rowOf.get(of);
+      const place3 = row === void 0 ? "not in this graph" : graph.sections[folding.sectionOf[row]].label;
+      const op = tracks.tensorString("desc", of);
+      return `${visible(tracks.name(of))}, ${op && op !== "NONE" ? op : "leaf"} ${formatDims(tracks.ne(of))}, ${STATUS[this.status[of]]}, ${place3}`;
+    };
+    const parts = [`Graph ${graph.graph}, ${/** @type {any} */
+    graph.n_nodes} nodes`];
+    if (t >= 0) parts.push(`current: ${about2(t)}`);
+    if (selected >= 0) parts.push(`selected: ${about2(selected)}`);
+    if (this.filter.mode !== "all") parts.push(`bright: ${this.filter.mode}, ${this.filter.kept?.size ?? 0} tensors`);
+    const text = `${parts.join("; ")}. Enter opens or folds the block of the current node`;
+    if (this.surface.box.getAttribute("aria-label") !== text) this.surface.box.setAttribute("aria-label", text);
   }
   /** @param {number} step */
   followGraph(step) {
@@ -5529,14 +6138,48 @@ var GraphPane = class {
     if (index >= 0 && index !== this.current && (this.follow || this.current < 0)) this.choose(index);
     else if (this.current < 0 && this.player.layout.graphs.length) this.choose(0);
   }
-  /** @param {Drawing} drawing */
-  blit(drawing) {
-    if (!drawing.bitmap) {
-      const { bitmap, context } = this.surface.layer();
-      drawing.painter.paint(context, this.surface, this.viewOf(drawing), this.player.palette, this.player.fonts);
-      drawing.bitmap = bitmap;
+  /** The bitmap of what does not change with the step; one that is dear and only moved is not made anew at once.
+   * @param {Drawing} drawing @param {Set<number> | null} members */
+  blit(drawing, members) {
+    const view = this.viewOf(drawing);
+    const key = `${drawing.folding.version} ${members ? this.filter.key : ""}`;
+    const { drawn, bitmap } = drawing;
+    const same = bitmap && drawing.key === key;
+    const moved = !drawn || drawn.scale !== view.scale || drawn.x !== view.x || drawn.y !== view.y;
+    if (same && moved && this.cost > DEAR) {
+      this.blitMoved(
+        bitmap,
+        /** @type {View} */
+        drawn,
+        view
+      );
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => {
+        this.cost = 0;
+        this.redraw();
+      }, REST);
+      return;
     }
-    this.surface.blit(drawing.bitmap);
+    if (!same || moved) {
+      const begun = performance.now();
+      const { bitmap: made, context } = bitmap ? { bitmap, context: this.surface.over(bitmap) } : this.surface.layer();
+      drawing.painter.paint(context, this.surface, view, this.player.palette, this.player.fonts, members);
+      Object.assign(drawing, { bitmap: made, drawn: view, key });
+      this.cost = (this.cost + performance.now() - begun) / 2;
+    }
+    this.surface.blit(
+      /** @type {HTMLCanvasElement} */
+      drawing.bitmap
+    );
+  }
+  /** @param {HTMLCanvasElement} bitmap @param {View} drawn @param {View} view */
+  blitMoved(bitmap, drawn, view) {
+    const c = this.surface.begin();
+    const { width, height } = this.surface;
+    const f = view.scale / drawn.scale;
+    c.fillStyle = this.player.palette.page;
+    c.fillRect(0, 0, width, height);
+    c.drawImage(bitmap, view.x - drawn.x * f, view.y - drawn.y * f, width * f, height * f);
   }
   /** @param {number} step */
   readStatus(step) {
@@ -5550,6 +6193,7 @@ var GraphPane = class {
     });
   }
   stop() {
+    clearTimeout(this.resting);
     this.surface.stop();
     setText(this.note, "");
   }
@@ -5585,6 +6229,10 @@ var BINDINGS = [
   { keys: ["f"], shown: "f", does: "fit the graph", act: (p) => p.pane("graph")?.fit() },
   { keys: ["z"], shown: "z", does: "zoom into the graph", act: (p) => p.pane("graph")?.zoom(1.3) },
   { keys: ["Z"], shown: "Z", does: "zoom out", act: (p) => p.pane("graph")?.zoom(1 / 1.3) },
+  { keys: ["a"], shown: "a", does: "only what the node is computed from; again: all", act: (p) => p.pane("graph")?.toggleFilter("ancestors") },
+  { keys: ["d"], shown: "d", does: "only what is computed from it", act: (p) => p.pane("graph")?.toggleFilter("descendants") },
+  { keys: ["l"], shown: "l", does: "only what holds memory now", act: (p) => p.pane("graph")?.toggleFilter("live") },
+  { keys: ["Alt+ArrowLeft", "Alt+ArrowRight", "Alt+ArrowUp", "Alt+ArrowDown"], shown: "Alt arrows", does: "move the graph", act: (p, e) => p.pane("graph")?.panBy(e.key) },
   { keys: ["i"], shown: "i", does: "light the way to the inputs", act: (p) => p.pane("graph")?.togglePath() },
   { keys: ["o"], shown: "o", does: "open or fold the current block", act: (p) => p.pane("graph")?.toggleHere() },
   { keys: ["x"], shown: "x", does: "zoom the timeline to the tensor", act: (p) => p.pane("timeline")?.zoomToTensor() },
@@ -5598,14 +6246,14 @@ var BY_KEY = new Map(BINDINGS.flatMap((binding) => binding.keys.map((key) => (
   /** @type {const} */
   [key, binding]
 ))));
-var ARROWS = /* @__PURE__ */ new Set(["ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"]);
+var ARROWS = /* @__PURE__ */ new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]);
 function takesKey(target, key) {
   if (target.matches("input[type=range]")) return false;
   if (target.matches("input, textarea, select, [contenteditable]")) return true;
   return (key === " " || key === "Enter") && target.matches("button, a, [role=tab]");
 }
 function onKey(player, event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (event.ctrlKey || event.metaKey || event.altKey && !ARROWS.has(event.key) || event.defaultPrevented) return;
   const target = (
     /** @type {HTMLElement} */
     event.target
@@ -5614,7 +6262,8 @@ function onKey(player, event) {
     if (player.root.contains(target)) event.stopPropagation();
     return;
   }
-  const binding = BY_KEY.get(event.shiftKey && ARROWS.has(event.key) ? `Shift+${event.key}` : event.key);
+  const held = !ARROWS.has(event.key) ? "" : event.altKey ? "Alt+" : event.shiftKey ? "Shift+" : "";
+  const binding = BY_KEY.get(held + event.key);
   if (!binding) return;
   event.preventDefault();
   event.stopPropagation();
@@ -5684,9 +6333,9 @@ function considered(tracks, event) {
   const verdict = at("verdict");
   const size = at("size");
   const fits = verdict !== "too small";
-  const label2 = end ? "the free end" : `block ${at("block")} · ${formatBytes(size)}`;
+  const label = end ? "the free end" : `block ${at("block")} · ${formatBytes(size)}`;
   const won = verdict === "best so far";
-  return { event, chunk: at("chunk"), block: at("block"), offset: at("offset"), size, end, fits, won, label: label2, words: end ? endWords(at("reuse_factor")) : "" };
+  return { event, chunk: at("chunk"), block: at("block"), offset: at("offset"), size, end, fits, won, label, words: end ? endWords(at("reuse_factor")) : "" };
 }
 function endWords(reuse) {
   return reuse < 0 ? `the chunk grows by ${formatBytes(-reuse)}` : `${formatBytes(reuse)} of the chunk stay unused`;
@@ -5696,10 +6345,10 @@ function choose2(tracks, event, search) {
   const [chunk, offset] = [tracks.field(event, "chunk"), tracks.field(event, "offset")];
   if (search.candidates.some((c) => c.chunk === chunk && c.offset === offset)) return;
   const rule = tracks.field(event, "rule");
-  const label2 = rule === "new chunk" ? "a new chunk" : "the free end";
+  const label = rule === "new chunk" ? "a new chunk" : "the free end";
   const words = rule === "new chunk" ? "no other has room" : endWords(tracks.field(event, "reuse_factor"));
   const [block, size] = [tracks.field(event, "block"), tracks.field(event, "size")];
-  search.candidates.push({ event, chunk, block, offset, size, end: true, fits: true, won: true, label: label2, words });
+  search.candidates.push({ event, chunk, block, offset, size, end: true, fits: true, won: true, label, words });
 }
 function tell({ candidates, size, taken: taken2 }) {
   const best = candidates.findLast((c) => c.won);
@@ -5770,7 +6419,7 @@ function actionChips(player, step, view) {
   const offset = field("offset");
   if (offset === void 0) return [];
   const size = Math.min(field("size") < 0 ? Infinity : field("size"), Math.max(0, view.extent - offset));
-  const chip = (label2, words, dashed = false) => ({ offset, size, label: label2, words, tone: toneOf(true), dashed });
+  const chip = (label, words, dashed = false) => ({ offset, size, label, words, tone: toneOf(true), dashed });
   const name = (of) => visible(tracks.name(field(of)));
   const where = `${formatBytes(field("size"))} at ${offset}`;
   switch (kind) {
@@ -6138,7 +6787,7 @@ var ReserveLine = class {
 };
 
 // ticks.js
-var UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+var UNITS2 = ["B", "KiB", "MiB", "GiB", "TiB"];
 function countTicks(from, to, wanted) {
   const rough = (to - from) / wanted;
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
@@ -6150,18 +6799,18 @@ function countTicks(from, to, wanted) {
 function byteTicks(from, to, wanted) {
   const step = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max((to - from) / Math.max(1, wanted), 1))));
   let unit = 0;
-  while (unit < UNITS.length - 1 && step / 1024 ** (unit + 1) >= 0.5) unit++;
+  while (unit < UNITS2.length - 1 && step / 1024 ** (unit + 1) >= 0.5) unit++;
   const out = [];
   for (let value = Math.ceil(from / step) * step; value <= to; value += step) {
     const short = value >= 1024 ** (unit + 1) && value % 1024 ** (unit + 1) === 0;
-    out.push({ value, label: value === 0 ? "0" : short ? formatBytes(value) : `${value / 1024 ** unit} ${UNITS[unit]}` });
+    out.push({ value, label: value === 0 ? "0" : short ? formatBytes(value) : `${value / 1024 ** unit} ${UNITS2[unit]}` });
   }
   return out;
 }
 
 // live.js
 var FINEST = 3;
-var [CROWDED, COARSE] = [0.5, 12];
+var [CROWDED2, COARSE] = [0.5, 12];
 function liveSets({ tracks, relations }) {
   return relations.keep("live", () => {
     const track = tracks.track("live");
@@ -6202,7 +6851,7 @@ function paintLiveSet({ palette }, c, set, { x, y }, position) {
   c.beginPath();
   c.moveTo(x(0), y(0));
   const each = x(1) - x(0);
-  const stride = Math.max(1, Math.round((each < CROWDED ? COARSE : FINEST) / each));
+  const stride = Math.max(1, Math.round((each < CROWDED2 ? COARSE : FINEST) / each));
   for (let p = 0; p <= last; p += stride) {
     let most = 0;
     for (let k = p; k < Math.min(p + stride, last + 1); k++) most = Math.max(most, set.bytes[k]);
@@ -6287,9 +6936,9 @@ var UsageLine = class {
     this.player = player;
     this.values = {};
     this.element = el("dl", "vg-usage", { "aria-label": "How the memory is used" });
-    for (const [name, title] of TILES) {
+    for (const [name, title2] of TILES) {
       this.values[name] = el("dd", "");
-      this.element.append(el("div", "", { title }, [el("dt", "", { text: name }), this.values[name]]));
+      this.element.append(el("div", "", { title: title2 }, [el("dt", "", { text: name }), this.values[name]]));
     }
   }
   /** @param {number} step @param {Set<number>} allocators those whose chunks are shown @returns {string} the same in words */
@@ -6599,11 +7248,11 @@ var MapPane = class {
     c.font = `10.5px ${fonts.ui}`;
     c.textBaseline = "middle";
     const [from, to] = [lane.extent * this.from, lane.extent * this.to];
-    for (const { value, label: label2 } of byteTicks(from, to, Math.max(2, Math.floor(this.surface.width / TICK_WIDTH)))) {
+    for (const { value, label } of byteTicks(from, to, Math.max(2, Math.floor(this.surface.width / TICK_WIDTH)))) {
       const x = this.x(value, lane.extent);
-      const half = c.measureText(label2).width / 2;
+      const half = c.measureText(label).width / 2;
       c.textAlign = "center";
-      c.fillText(label2, Math.min(Math.max(x, LEFT5 + half), this.surface.width - RIGHT3 - half), y + AXIS3 / 2 + 2);
+      c.fillText(label, Math.min(Math.max(x, LEFT5 + half), this.surface.width - RIGHT3 - half), y + AXIS3 / 2 + 2);
       c.fillRect(Math.round(x), y, 1, 3);
     }
     c.textAlign = "left";
@@ -6712,10 +7361,10 @@ function lifeOf(player, t, step) {
   const row = relations.lifeRow(t, step);
   if (row < 0) return [];
   const life = tracks.track("life");
-  const cell = (name) => life.col(name)[row];
-  const pairs = [["lives", `position ${cell("first")} to ${cell("last")} in the execution order`]];
-  pairs.push(["freed by", cell("freed_by") >= 0 ? visible(tracks.name(cell("freed_by"))) : "nobody: kept"]);
-  if (cell("reuses") >= 0) pairs.push(["reuses", visible(tracks.name(cell("reuses")))]);
+  const cell2 = (name) => life.col(name)[row];
+  const pairs = [["lives", `position ${cell2("first")} to ${cell2("last")} in the execution order`]];
+  pairs.push(["freed by", cell2("freed_by") >= 0 ? visible(tracks.name(cell2("freed_by"))) : "nobody: kept"]);
+  if (cell2("reuses") >= 0) pairs.push(["reuses", visible(tracks.name(cell2("reuses")))]);
   const plan = relations.planAt(step);
   const heir = plan && [...plan.rows].find((r) => life.col("reuses")[r] === life.col("tensor")[row]);
   if (heir !== null && heir !== void 0) pairs.push(["reused by", visible(tracks.name(life.col("tensor")[heir]))]);
@@ -6746,8 +7395,8 @@ var Place = class {
     setText(this.name, name);
     setText(this.directory, path.slice(0, cut));
     setText(this.file, path.slice(cut));
-    const title = path ? `${name}, ${path}` : name;
-    if (this.element.title !== title) this.element.title = title;
+    const title2 = path ? `${name}, ${path}` : name;
+    if (this.element.title !== title2) this.element.title = title2;
   }
 };
 var Now = class {
@@ -6796,8 +7445,8 @@ var Now = class {
   setAble(button, able, cause = -1) {
     if (button.disabled === able) button.disabled = !able;
     if (button !== this.why) return;
-    const title = able ? `To its cause (w): ${visible(sentence(this.player.tracks, cause))}` : "Nothing in this trace caused this event";
-    if (button.title !== title) button.title = title;
+    const title2 = able ? `To its cause (w): ${visible(sentence(this.player.tracks, cause))}` : "Nothing in this trace caused this event";
+    if (button.title !== title2) button.title = title2;
   }
   /** Says the sentence aloud once the steps come to rest. @param {string} text */
   say(text) {
@@ -6815,6 +7464,9 @@ var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: 
 // details.css
 var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { min-width: 0; }\n.vg-saying { flex: none; margin: 0; height: 24px; line-height: 24px; padding: 0 12px; font-size: 12px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; contain: strict; border-top: 1px solid var(--vg-line); font-variant-numeric: tabular-nums; }\n.vg-saying strong { font-weight: 600; color: var(--vg-ink); margin-right: 10px; }\n.vg-saying strong.vg-wrong { color: var(--vg-bad); }\n.vg-detail .vg-canvas:focus-visible { outline-offset: -2px; }\n.vg-detail .vg-grid-head { border-top: 0; }\n.vg-pane .vg-tools > .vg-text-button { flex: none; white-space: nowrap; height: 24px; }\n.vg-pane-tables .vg-tabs { flex: 0 1 auto; }\n.vg-pane-tables .vg-tools > .vg-tools { flex: none; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-hint { display: none; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-select { max-width: 128px; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-text-button:disabled { display: none; }\n";
 
+// graph.css
+var graph_default = '.vg-nearer { position: absolute; left: 8px; bottom: 8px; display: flex; flex-direction: column; border: 1px solid var(--vg-line); border-radius: 5px; background: var(--vg-raised); overflow: hidden; }\n.vg-nearer .vg-button { border-radius: 0; }\n.vg-nearer .vg-button + .vg-button { border-top: 1px solid var(--vg-line); }\n.vg-pane-graph .vg-tools { flex-wrap: nowrap; }\n.vg-pane-graph .vg-select { flex: 0 1 auto; min-width: 0; }\n.vg-filter.vg-on { color: var(--vg-accent); border-color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-found { position: absolute; right: 7px; top: 0; line-height: 24px; font-size: 11px; color: var(--vg-soft); pointer-events: none; font-variant-numeric: tabular-nums; background: var(--vg-page); padding-left: 4px; }\n.vg-found:empty { display: none; }\n.vg-pane-graph .vg-search-box { flex-basis: 220px; }\n.vg-search-box:has(.vg-found:not(:empty)) .vg-search { padding-right: 66px; }\n.vg-search-box input[type="search"]::-webkit-search-cancel-button { display: none; }\n.vg-mark-legend { display: contents; }\n.vg-mark { width: 12px; height: 9px; border: 2px solid; border-radius: 3px; }\n.vg-pane-graph .vg-pane-head { z-index: 3; }\n.vg-pane-graph .vg-results { left: 0; right: auto; width: min(440px, 90vw); }\n';
+
 // inspector.css
 var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts dd { display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; min-height: 22px; line-height: 22px; }\n.vg-facts dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow-y: auto; scrollbar-width: thin; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts dd:not(.vg-long) .vg-links { flex-wrap: nowrap; overflow: hidden; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
 
@@ -6831,7 +7483,7 @@ var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-b
 var timeline_default = '.vg-footnote { flex: none; height: 20px; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-chips { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-chip .vg-mono { font-size: 11.5px; }\n.vg-chip:hover { background: var(--vg-panel); }\n.vg-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-outline { display: inline-block; width: 14px; height: 9px; box-sizing: border-box; }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n';
 
 // styles.js
-var css = [style_default, compare_default, details_default, inspector_default, kv_default, map_default, timeline_default].join("\n");
+var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, timeline_default].join("\n");
 
 // peak.js
 var MOST4 = 40;
@@ -6866,8 +7518,8 @@ var PeakLine = class {
     this.chips.clear();
     const shown = plan.atPeak.slice(0, MOST4);
     const size = player.tracks.track("life").col("size");
-    const more = plan.atPeak.slice(MOST4);
-    const rest = more.length ? [el("span", "vg-soft", { text: `and ${more.length} more, ${formatBytes(more.reduce((sum, r) => sum + size[r], 0))}` })] : [];
+    const more2 = plan.atPeak.slice(MOST4);
+    const rest = more2.length ? [el("span", "vg-soft", { text: `and ${more2.length} more, ${formatBytes(more2.reduce((sum, r) => sum + size[r], 0))}` })] : [];
     this.list.replaceChildren(...shown.map((row) => this.chip(row)), ...rest);
     this.list.scrollLeft = 0;
     this.mark();
@@ -6911,11 +7563,11 @@ var PeakLine = class {
 
 // timeline_paint.js
 var THIN = 2;
-var NAMED = 12;
+var NAMED2 = 12;
 var TICK_HEIGHT = 22;
 var DARK_INK = "#0b0e13";
 var LIGHT_INK = "#10151d";
-var MARKS = {
+var MARKS2 = {
   added: { colour: "good", dash: [] },
   removed: { colour: "bad", dash: [5, 3] },
   changed: { colour: "consumer", dash: [2, 2] },
@@ -6942,7 +7594,7 @@ function bake(pane, c, plan) {
   c.globalAlpha = 1;
   if (pane.stack.from) paintRowNames(pane, c, plan);
   else if (pane.live) paintBound(player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) });
-  paintMarks2(pane, c, plan);
+  paintMarks3(pane, c, plan);
   c.restore();
   paintPeak(pane, c, plan);
 }
@@ -6969,7 +7621,7 @@ function paintByteAxis(pane, c, plan) {
   c.textBaseline = "middle";
   c.textAlign = "right";
   c.lineWidth = 1;
-  for (const { value, label: label2 } of byteTicks(y0, y1, Math.max(2, Math.floor((height - TOP4 - BOTTOM) / TICK_HEIGHT)))) {
+  for (const { value, label } of byteTicks(y0, y1, Math.max(2, Math.floor((height - TOP4 - BOTTOM) / TICK_HEIGHT)))) {
     const y = Math.round(pane.y(value)) + 0.5;
     c.strokeStyle = palette.line;
     c.beginPath();
@@ -6977,7 +7629,7 @@ function paintByteAxis(pane, c, plan) {
     c.lineTo(width - RIGHT4, y);
     c.stroke();
     c.fillStyle = palette.faint;
-    c.fillText(label2, LEFT6 - 6, y);
+    c.fillText(label, LEFT6 - 6, y);
   }
   axisNames(pane, c, "offset");
   c.strokeStyle = palette.edge;
@@ -7016,7 +7668,7 @@ function paintRowAxis(pane, c) {
 }
 function paintRowNames(pane, c, plan) {
   const { tracks, palette, fonts } = pane.player;
-  if (Math.abs(pane.y(1) - pane.y(0)) < NAMED) return;
+  if (Math.abs(pane.y(1) - pane.y(0)) < NAMED2) return;
   const life = tracks.track("life");
   c.textBaseline = "middle";
   c.font = `10px ${fonts.mono}`;
@@ -7031,12 +7683,12 @@ function paintRowNames(pane, c, plan) {
     c.fillText(text, right ? x + w + 5 : Math.max(LEFT6 + 2, x - 5 - wide), y + h / 2);
   }
 }
-function paintMarks2(pane, c, plan) {
+function paintMarks3(pane, c, plan) {
   const tensor = pane.player.tracks.track("life").col("tensor");
   for (const row of pane.marks.size ? plan.rows : []) {
     const mark = pane.marks.get(tensor[row]);
     if (!mark) continue;
-    const { colour, dash } = MARKS[mark];
+    const { colour, dash } = MARKS2[mark];
     const { x, y, w, h } = pane.box(plan, row);
     c.strokeStyle = pane.player.palette[colour];
     c.lineWidth = 2;
@@ -7092,7 +7744,7 @@ function paintAlive(pane, c, plan, position) {
 function paintName({ player }, c, t, x, y, w, h) {
   const name = visible(player.tracks.name(t));
   const left = Math.max(x, LEFT6);
-  if (h < NAMED || x + w - left < name.length * 6.1 + 10) return;
+  if (h < NAMED2 || x + w - left < name.length * 6.1 + 10) return;
   c.fillStyle = player.palette.dark ? DARK_INK : LIGHT_INK;
   c.font = `10px ${player.fonts.mono}`;
   c.textBaseline = "middle";
@@ -7216,7 +7868,7 @@ function about(first, last, from, to) {
 
 // timeline_pointer.js
 var CLICK4 = 4;
-var NEAR3 = 3;
+var NEAR4 = 3;
 function listenPointer(pane) {
   const { box } = pane.surface;
   box.addEventListener("pointerdown", (event) => {
@@ -7277,7 +7929,7 @@ function hit2(pane, x, y) {
   const life = player.tracks.track("life");
   const [first, last] = ["first", "last"].map((n) => life.col(n));
   let near = -1;
-  let least = NEAR3;
+  let least = NEAR4;
   for (const row of plan.rows) {
     if (first[row] > p || last[row] + 1 < p) continue;
     const [from, to] = spanOf(player, plan, pane.stack, row);
@@ -7346,7 +7998,7 @@ var TimelinePane = class {
   }
   /** @returns {HTMLElement[]} */
   makeTools() {
-    for (const [value, text, title] of ORDERS) this.choice.append(el("option", "", { value, text, title }));
+    for (const [value, text, title2] of ORDERS) this.choice.append(el("option", "", { value, text, title: title2 }));
     this.choice.addEventListener("change", () => this.setOrder(
       /** @type {Order} */
       this.choice.value
@@ -7374,7 +8026,7 @@ var TimelinePane = class {
       ["live set", "vg-line-mark", "What is needed at each node, up to now"],
       ["lower bound", "vg-line-mark vg-dotted", "The largest live set: no plan of this graph takes less"]
     ];
-    for (const [text, mark, title] of lines) this.legend.append(el("span", "vg-key vg-key-live", { title }, [el("span", mark), el("span", "", { text })]));
+    for (const [text, mark, title2] of lines) this.legend.append(el("span", "vg-key vg-key-live", { title: title2 }, [el("span", mark), el("span", "", { text })]));
   }
   invalidate() {
     this.forget();
@@ -7395,7 +8047,7 @@ var TimelinePane = class {
     const kinds = new Set(marks.values());
     this.markLegend.hidden = !kinds.size;
     this.markLegend.replaceChildren(
-      ...Object.entries(MARKS).filter(([kind]) => kinds.has(
+      ...Object.entries(MARKS2).filter(([kind]) => kinds.has(
         /** @type {Mark} */
         kind
       )).map(([kind, { colour, dash }]) => {
@@ -7619,10 +8271,10 @@ var TokensPane = class {
       const sampled = track.col("sampled")[row] !== 0;
       const p = track.col("p")[row];
       const about2 = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
-      const title = sampled ? `${about2}, sampled with probability ${p.toFixed(3)}` : `${about2}, from the prompt`;
+      const title2 = sampled ? `${about2}, sampled with probability ${p.toFixed(3)}` : `${about2}, from the prompt`;
       const piece = track.str("piece", row) || `#${track.col("token")[row]}`;
       this.made.push(
-        el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title, "data-row": String(row) })
+        el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title: title2, "data-row": String(row) })
       );
     }
     this.text.replaceChildren(...this.made);
@@ -7814,11 +8466,11 @@ function halves(line, named) {
   const at = named ? line.lastIndexOf(": ") : -1;
   return at < 0 ? ["", line] : [line.slice(0, at), line.slice(at + 2)];
 }
-function card([title, a, b, difference]) {
+function card([title2, a, b, difference]) {
   const same = difference === "same" || difference === "";
   const values = same ? [el("b", "", { text: b })] : [el("span", "vg-cmp-was", { text: a }), el("span", "vg-cmp-arrow", { text: "→" }), el("b", "", { text: b })];
   return el("div", same ? "vg-cmp-figure vg-cmp-same" : "vg-cmp-figure", {}, [
-    el("dt", "", { text: title }),
+    el("dt", "", { text: title2 }),
     el("dd", "vg-cmp-values", {}, values),
     el("dd", "vg-cmp-by", { text: same ? "the same" : difference.replaceAll("-", "−") })
   ]);
@@ -7829,7 +8481,7 @@ var HEIGHT2 = 8;
 var DifferenceStrip = class {
   /** @param {number} n events @param {Int32Array} paired those with a counterpart, rising @param {string} label
    * @param {(step: number) => void} go */
-  constructor(n, paired, label2, go) {
+  constructor(n, paired, label, go) {
     this.n = n;
     this.paired = paired;
     this.starts = runStarts(n, paired);
@@ -7918,7 +8570,7 @@ var CompareTable = class {
     this.search = el("input", "vg-search", { type: "search", placeholder: "name or op", "aria-label": "Filter the differences by name or op" });
     this.search.addEventListener("input", () => this.setText(this.search.value));
     this.empty = el("p", "vg-empty", { text: "Nothing differs here." });
-    const head = ["what", "tensor", "op", "layer", "how", "bytes"].map((title) => el("span", title === "bytes" ? "vg-right" : `vg-cmp-${title}`, { text: title }));
+    const head = ["what", "tensor", "op", "layer", "how", "bytes"].map((title2) => el("span", title2 === "bytes" ? "vg-right" : `vg-cmp-${title2}`, { text: title2 }));
     this.element = el("section", "vg-cmp-table", { "aria-label": "Differences" }, [
       el("div", "vg-cmp-tools", {}, [this.choice, this.chips, this.search]),
       el("div", "vg-grid-head vg-cmp-columns", {}, head),
@@ -8083,23 +8735,23 @@ var Compare = class {
   }
   /** @param {"left" | "right"} name @param {Half} half @param {Int32Array[]} columns here, there, twin @param {HTMLElement} into @returns {Side} */
   makeSide(name, half, [here, there, twin], into) {
-    const label2 = visible(this.meta.labels[name === "left" ? 0 : 1]);
+    const label = visible(this.meta.labels[name === "left" ? 0 : 1]);
     const host = el("div", "vg-cmp-host");
     const mark = el("span", "vg-cmp-mark");
     const set = this.meta.params.map((p) => `${p[0]} ${p[name === "left" ? 1 : 2]}`).join(", ");
     const tracks = new Tracks(half.tracks);
     const [n, all] = [formatCount(tracks.n - here.length), formatCount(tracks.n)];
     const alone = el("span", "vg-cmp-alone vg-tabular", { text: tracks.n > here.length ? `${n} of ${all} events without a counterpart` : "" });
-    const title = el("h2", "vg-cmp-label", {}, [el("b", "", { text: label2 }), el("span", "vg-soft", { text: visible(set) }), alone, mark]);
-    const strip = new DifferenceStrip(tracks.n, here, label2, (to) => {
+    const title2 = el("h2", "vg-cmp-label", {}, [el("b", "", { text: label }), el("span", "vg-soft", { text: visible(set) }), alone, mark]);
+    const strip = new DifferenceStrip(tracks.n, here, label, (to) => {
       side.player.setStep(to);
       this.stepped(side);
     });
-    into.append(el("section", `vg-cmp-side vg-cmp-${name}`, { "aria-label": label2 }, [title, strip.element, host]));
+    into.append(el("section", `vg-cmp-side vg-cmp-${name}`, { "aria-label": label }, [title2, strip.element, host]));
     const step = name === "left" ? this.options.step : 0;
     const side = {
       name,
-      label: label2,
+      label,
       mark,
       here,
       there,
@@ -8357,14 +9009,14 @@ var Player = class {
   makeFrame(pane) {
     const expand = iconButton("expand", `Show ${pane.title} alone`, () => this.expand(pane));
     expand.classList.add("vg-expand");
-    const frame = el("section", `vg-pane vg-pane-${pane.name}`, { "aria-label": pane.title }, [
+    const frame2 = el("section", `vg-pane vg-pane-${pane.name}`, { "aria-label": pane.title }, [
       el("header", "vg-pane-head", {}, [el("h2", "vg-title", { text: pane.title }), el("div", "vg-tools", {}, [...pane.tools, expand])]),
       pane.body
     ]);
-    frame.style.gridArea = pane.name;
-    this.frames.set(pane, frame);
-    this.watcher.observe(frame);
-    return frame;
+    frame2.style.gridArea = pane.name;
+    this.frames.set(pane, frame2);
+    this.watcher.observe(frame2);
+    return frame2;
   }
   /** The pane of that name, if it is shown. @param {string} name @returns {any} */
   pane(name) {
@@ -8373,12 +9025,12 @@ var Player = class {
   /** Shows one pane alone, or all again. @param {Pane} pane */
   expand(pane) {
     this.expanded = this.expanded === pane.name ? "" : pane.name;
-    for (const [other, frame] of this.frames) {
-      frame.classList.toggle("vg-alone", other.name === this.expanded);
-      frame.hidden = this.expanded !== "" && other.name !== this.expanded;
+    for (const [other, frame2] of this.frames) {
+      frame2.classList.toggle("vg-alone", other.name === this.expanded);
+      frame2.hidden = this.expanded !== "" && other.name !== this.expanded;
       const button = (
         /** @type {HTMLElement} */
-        frame.querySelector(".vg-expand")
+        frame2.querySelector(".vg-expand")
       );
       const alone = other.name === this.expanded;
       setIcon(button, alone ? "shrink" : "expand", alone ? "Show all panes" : `Show ${other.title} alone`);
@@ -8520,7 +9172,7 @@ var Player = class {
   /** @param {IntersectionObserverEntry[]} entries */
   onSight(entries) {
     for (const entry of entries) {
-      const pane = [...this.frames].find(([, frame]) => frame === entry.target)?.[0];
+      const pane = [...this.frames].find(([, frame2]) => frame2 === entry.target)?.[0];
       if (!pane) continue;
       if (entry.isIntersecting) this.unseen.delete(pane);
       else this.unseen.add(pane);
@@ -8558,8 +9210,8 @@ function makePanes(player, wanted) {
     tables: () => new DetailsPane(player)
   };
   const shown = names.filter((name) => name !== "tokens" || wanted !== null || player.tracks.track("token").length > 0);
-  const details = DETAILS.filter((detail) => wanted?.includes(detail.name));
-  return [...shown.map((name) => makers[name]()), ...details.map((detail) => new DetailPane(player, detail))];
+  const details = DETAILS.filter((detail2) => wanted?.includes(detail2.name));
+  return [...shown.map((name) => makers[name]()), ...details.map((detail2) => new DetailPane(player, detail2))];
 }
 function create(options) {
   try {

@@ -122,9 +122,14 @@ export class Surface {
     const bitmap = el("canvas");
     bitmap.width = this.canvas.width;
     bitmap.height = this.canvas.height;
+    return { bitmap, context: this.over(bitmap) };
+  }
+
+  /** The context of such a bitmap, in CSS pixels. @param {HTMLCanvasElement} bitmap */
+  over(bitmap) {
     const context = /** @type {CanvasRenderingContext2D} */ (bitmap.getContext("2d", { alpha: false }));
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    return { bitmap, context };
+    return context;
   }
 
   /** Copies a bitmap of the surface's size onto it. @param {CanvasImageSource} bitmap */

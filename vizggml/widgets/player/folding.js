@@ -4,15 +4,19 @@ const GAP = 36;
 const GUTTER = 56;
 const MARGIN = 20;
 export const HEADER = 26;
-const CARD = { w: 250, h: 84 };
+const CARD = { w: 250, h: 84, second: 18 };
+const MOST_COLUMNS = 96;
+/** So much smaller than it could be may the graph become before open blocks are put into other columns. */
+const CROWDED = 0.45;
 
 /**
- * @typedef {{id: number, label: string, layer: number, x: number, y: number, w: number, h: number, nodes: number[]}} Section
+ * @typedef {{like: number, added: number[], removed: number[], changed: [number, string][]}} Differs from section `like`
+ * @typedef {{id: number, label: string, layer: number, x: number, y: number, w: number, h: number, nodes: number[], differs?: Differs}} Section
  * @typedef {{graph: number, width: number, height: number, sections: Section[],
  *   nodes: {tensor: number[], section: number[], x: number[], y: number[], w: number[], h: number[]},
  *   edges: {src: number[], dst: number[], points: number[][]}, folds: {sections: number[], label: string}[]}} GraphJson
- * @typedef {{sections: number[], card: boolean, foldable: boolean, label: string, x: number, y: number, w: number, h: number,
- *   column: number}} Item a card, or one open section
+ * @typedef {{sections: number[], card: boolean, foldable: boolean, label: string, second: string, x: number, y: number, w: number,
+ *   h: number, column: number}} Item a card, or one open section; `second` is what its second line says
  */
 
 export class Folding {
@@ -36,6 +40,16 @@ export class Folding {
     this.dx = new Float64Array(n);
     this.dy = new Float64Array(n);
     this.itemOf = new Int32Array(n);
+    this.column = new Int32Array(n);
+    /** Grows with every arrangement: what was drawn of an older one is stale. */
+    this.version = 0;
+    const { src, dst } = graph.edges;
+    this.inner = edgeLists(n, src, (e) => (this.sectionOf[src[e]] === this.sectionOf[dst[e]] ? this.sectionOf[src[e]] : -1));
+    this.across = Int32Array.from(src.keys()).filter((e) => this.sectionOf[src[e]] !== this.sectionOf[dst[e]]);
+    const { tensor } = graph.nodes;
+    /** The edges into each row, and out of each tensor's rows. */
+    this.into = edgeLists(tensor.length, dst, (e) => dst[e]);
+    this.outOf = edgeLists(tensor.reduce((most, t) => Math.max(most, t), 0) + 1, src, (e) => tensor[src[e]]);
     /** @type {Item[]} */
     this.items = [];
     this.width = 0;
@@ -68,33 +82,63 @@ export class Folding {
     return this.graph.nodes.y[row] + this.dy[this.sectionOf[row]];
   }
 
-  /** Opens or closes sections. @param {number[]} sections @param {boolean} open @param {number} aspect */
+  /** Opens or closes sections. What stays keeps its column, unless that would make all too small.
+   * @param {number[]} sections @param {boolean} open @param {number} aspect */
   set(sections, open, aspect) {
     for (const s of sections) if (this.foldable(s)) this.open[s] = open ? 1 : 0;
-    this.arrange(aspect);
+    const items = this.makeItems();
+    for (const item of items) item.column = this.column[item.sections[0]];
+    const kept = stand(items);
+    const fit = Math.min(aspect / kept.width, 1 / kept.height);
+    const { items: free, scale } = this.bestColumns(aspect);
+    if (fit > CROWDED * scale) this.adopt(items);
+    else this.adopt(free);
   }
 
   /** Puts cards and open sections one under the other, in as many columns as fill a pane of that aspect best.
    * @param {number} aspect width over height */
   arrange(aspect) {
+    this.adopt(this.bestColumns(aspect).items);
+  }
+
+  /** @param {number} aspect */
+  bestColumns(aspect) {
     const items = this.makeItems();
-    let best = 0;
+    let best = 1;
     let bestScale = -1;
-    for (let columns = 1; columns <= Math.min(items.length, 24); columns++) {
+    for (let columns = 1; columns <= Math.min(items.length, MOST_COLUMNS); columns += 1 + (columns >> 4)) {
       const { width, height } = place(items, columns);
       const scale = Math.min(aspect / width, 1 / height);
       if (scale > bestScale * 1.02) [best, bestScale] = [columns, scale];
     }
-    const { width, height } = place(items, best);
-    Object.assign(this, { items, width, height });
+    place(items, best);
+    return { items, scale: bestScale };
+  }
+
+  /** @param {Item[]} items where they are to stand */
+  adopt(items) {
+    Object.assign(this, stand(items), { items });
+    this.version++;
     items.forEach((item, k) => {
       for (const s of item.sections) {
         this.itemOf[s] = k;
+        this.column[s] = item.column;
         const section = this.graph.sections[s];
         this.dx[s] = item.x - section.x;
         this.dy[s] = item.y - section.y;
       }
     });
+  }
+
+  /** What a section is unlike, in a few words; nothing where it is like the others. @param {number} s */
+  unlike(s) {
+    const d = this.graph.sections[s].differs;
+    if (!d) return "";
+    const parts = [];
+    if (d.added.length) parts.push(`+${d.added.length}`);
+    if (d.removed.length) parts.push(`−${d.removed.length}`);
+    if (d.changed.length) parts.push(`${d.changed.length} changed`);
+    return `unlike ${this.graph.sections[this.indexOf.get(d.like) ?? 0].label}: ${parts.join(", ")}`;
   }
 
   /** @returns {Item[]} */
@@ -108,12 +152,12 @@ export class Folding {
       const last = items[items.length - 1];
       const base = { x: 0, y: 0, column: 0 };
       if (fold < 0 || this.open[s]) {
-        items.push({ ...base, sections: [s], card: false, foldable: fold >= 0, label: section.label, w: section.w, h: section.h });
+        items.push({ ...base, sections: [s], card: false, foldable: fold >= 0, label: section.label, second: this.unlike(s), w: section.w, h: section.h });
         run = -1;
       } else if (fold === run) {
         last.sections.push(s);
       } else {
-        items.push({ ...base, sections: [s], card: true, foldable: true, label: "", w: CARD.w, h: CARD.h });
+        items.push({ ...base, sections: [s], card: true, foldable: true, label: "", second: "", w: CARD.w, h: CARD.h });
         run = fold;
       }
     });
@@ -121,8 +165,10 @@ export class Folding {
       if (!item.card) continue;
       const n = item.sections.length;
       const fold = folds[this.fold[item.sections[0]]];
-      const word = fold.label.replace(/\s*[x×]\s*\d+$/, "") || "block";
-      item.label = n === 1 ? sections[item.sections[0]].label : `${word} × ${n}`;
+      const [, word, inTurn] = /^(.*?)(?:\s*[x×]\s*\d+)?(?:, (.*))?$/.exec(fold.label) ?? [];
+      item.label = n === 1 ? sections[item.sections[0]].label : `${word || "block"} × ${n}`;
+      item.second = n === 1 ? this.unlike(item.sections[0]) : inTurn ?? "";
+      if (item.second) item.h += CARD.second;
     }
     return items;
   }
@@ -148,7 +194,7 @@ export class Folding {
   }
 }
 
-/** @param {Item[]} items @param {number} columns */
+/** Shares the items out over columns of about the same height. @param {Item[]} items @param {number} columns */
 function place(items, columns) {
   const total = items.reduce((sum, item) => sum + item.h + GAP, 0);
   let column = 0;
@@ -158,21 +204,34 @@ function place(items, columns) {
     item.column = column;
     filled += item.h + GAP;
   }
-  let x = MARGIN;
-  let height = 0;
-  for (let c = 0; c <= column; c++) {
-    const members = items.filter((item) => item.column === c);
-    const wide = members.reduce((w, item) => Math.max(w, item.w), 0);
-    let y = MARGIN;
-    for (const item of members) {
-      item.x = x + (wide - item.w) / 2;
-      item.y = y;
-      y += item.h + GAP;
-    }
-    height = Math.max(height, y - GAP + MARGIN);
-    x += wide + GUTTER;
+  return stand(items);
+}
+
+/** Puts the items of each column one under the other. @param {Item[]} items */
+function stand(items) {
+  const n = items.reduce((most, item) => Math.max(most, item.column), 0) + 1;
+  const wide = new Float64Array(n);
+  for (const item of items) wide[item.column] = Math.max(wide[item.column], item.w);
+  const left = new Float64Array(n);
+  for (let c = 0, x = MARGIN; c < n; x += wide[c] + GUTTER, c++) left[c] = x;
+  const y = new Float64Array(n).fill(MARGIN);
+  for (const item of items) {
+    item.x = left[item.column] + (wide[item.column] - item.w) / 2;
+    item.y = y[item.column];
+    y[item.column] += item.h + GAP;
   }
-  return { width: x - GUTTER + MARGIN, height };
+  return { width: left[n - 1] + wide[n - 1] + MARGIN, height: Math.max(...y) - GAP + MARGIN };
+}
+
+/** The edges under each of `n` keys; -1 for none. @param {number} n @param {number[]} edges @param {(e: number) => number} key */
+function edgeLists(n, edges, key) {
+  const ptr = new Uint32Array(n + 1);
+  for (let e = 0; e < edges.length; e++) if (key(e) >= 0) ptr[key(e) + 1]++;
+  for (let k = 0; k < n; k++) ptr[k + 1] += ptr[k];
+  const next = ptr.slice();
+  const list = new Int32Array(ptr[n]);
+  for (let e = 0; e < edges.length; e++) if (key(e) >= 0) list[next[key(e)]++] = e;
+  return (/** @type {number} */ k) => (k >= 0 && k < n ? list.subarray(ptr[k], ptr[k + 1]) : list.subarray(0, 0));
 }
 
 /** The layout's folds, and, in a graph that has some, each layer that is built like no other as a fold of its own.

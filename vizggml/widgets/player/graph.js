@@ -1,27 +1,31 @@
 // The graph pane: the DAG with its layers folded, the status of every node at this step, the current node and its kin.
 
-import { Surface, el, iconButton, setIcon, setText } from "./dom.js";
+import { el, iconButton, setIcon, setText } from "./dom.js";
 import { Folding } from "./folding.js";
-import { STRIP, paintFound, paintKin, paintMinimap, paintRings, paintStatus } from "./graph_marks.js";
-import { GraphPainter } from "./graph_paint.js";
+import { GraphCamera } from "./graph_camera.js";
+import { GraphFilter, MODES, reach } from "./graph_filter.js";
+import { MARKS, STRIP, markColour, paintFound, paintKin, paintMarks, paintMinimap, paintPlaces, paintRings, paintStatus, paintUnlike } from "./graph_marks.js";
+import { GraphPainter, detail } from "./graph_paint.js";
 import { listenGraph } from "./graph_pointer.js";
 import { GraphSearch } from "./search.js";
+import { formatDims, visible } from "./sentence.js";
 import { nameBackends, paintBackends, paintCopies } from "./splits.js";
 import { STATUS } from "./theme.js";
 
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {import("./graph_paint.js").View} View */
-/** @typedef {{folding: Folding, painter: GraphPainter, view: View | null, bitmap: HTMLCanvasElement | null}} Drawing */
+/** @typedef {import("./graph_camera.js").Drawing} Drawing */
+/** @typedef {import("./graph_filter.js").Mode} Mode */
 
-const [SMALLEST, LARGEST] = [0.02, 4];
-const COMFORT = 1.15;
-const LEGIBLE = 0.85;
 const BITMAPS = 8;
+/** A bitmap that took so many milliseconds is moved about as it is, and made anew when the hand rests. */
+const DEAR = 10;
+const REST = 120;
 
-export class GraphPane {
+export class GraphPane extends GraphCamera {
   /** @param {Player} player */
   constructor(player) {
-    this.player = player;
+    super(player);
     this.name = "graph";
     this.title = "Graph";
     /** @type {Map<number, Drawing>} */
@@ -33,19 +37,30 @@ export class GraphPane {
     /** The step whose node was brought in: a view that a person chose stays until the next. */
     this.followed = -1;
     this.showPath = false;
+    this.filter = new GraphFilter(player);
     /** The status of each tensor at the step drawn last. */
     this.status = new Uint8Array(player.tracks.nTensors);
     /** @type {number[]} */
     this.found = [];
-    this.surface = new Surface("The computation graph, coloured by status at this step", () => this.resized());
+    /** @type {Map<number, string>} */
+    this.marks = new Map();
+    this.cost = 0;
+    this.resting = 0;
     this.note = el("div", "vg-empty");
     this.legend = el("div", "vg-legend");
-    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t), (t) => this.elsewhere(t));
+    this.markLegend = el("span", "vg-mark-legend");
+    this.search = new GraphSearch(player, (found) => this.setFound(found), (t) => this.reveal(t), (t) => this.elsewhere(t), (t) => this.layerOf(t));
     this.choice = el("select", "vg-select", { "aria-label": "Which graph", title: "Which graph, and its nodes" });
     this.choice.addEventListener("change", () => this.choose(Number(this.choice.value)));
+    const nearer = el("div", "vg-nearer", { role: "group", "aria-label": "Zoom" }, [
+      iconButton("faster", "Zoom in (z)", () => this.zoom(1.3)),
+      iconButton("slower", "Zoom out (Z)", () => this.zoom(1 / 1.3)),
+      iconButton("fit", "Fit (f)", () => this.fit()),
+    ]);
+    this.surface.box.append(nearer);
     this.body = el("div", "vg-stack", {}, [this.surface.box, this.note, this.legend]);
     this.surface.box.tabIndex = 0;
-    this.surface.box.setAttribute("aria-label", "Graph: Enter opens or folds the block of the current node");
+    this.surface.box.setAttribute("role", "group");
     this.tools = this.makeTools();
     this.fillLegend();
     this.fillChoice();
@@ -58,15 +73,11 @@ export class GraphPane {
     this.followButton.setAttribute("aria-pressed", "true");
     this.pathButton = iconButton("path", "Light the way to the inputs (i)", () => this.togglePath());
     this.pathButton.setAttribute("aria-pressed", "false");
-    const group = el("div", "vg-group", {}, [
-      this.foldButton,
-      this.followButton,
-      this.pathButton,
-      iconButton("slower", "Zoom out (Z)", () => this.zoom(1 / 1.3)),
-      iconButton("faster", "Zoom in (z)", () => this.zoom(1.3)),
-      iconButton("fit", "Fit (f)", () => this.fit()),
-    ]);
-    return [this.search.element, this.choice, group];
+    const options = MODES.map(([mode, text]) => el("option", "", { value: mode, text }));
+    this.filterChoice = el("select", "vg-select vg-filter", { "aria-label": "Which nodes stay bright", title: "Which nodes stay bright: of the selected node, else of the current one" }, options);
+    this.filterChoice.addEventListener("change", () => this.setFilter(/** @type {Mode} */ (this.filterChoice?.value)));
+    const group = el("div", "vg-group", {}, [this.foldButton, this.followButton, this.pathButton]);
+    return [this.search.element, this.choice, this.filterChoice, group];
   }
 
   fillLegend() {
@@ -76,6 +87,7 @@ export class GraphPane {
       this.legend.append(el("span", "vg-key", {}, [mark, el("span", "", { text })]));
     });
     nameBackends(this.player, this.legend);
+    this.legend.append(this.markLegend);
   }
 
   fillChoice() {
@@ -88,7 +100,7 @@ export class GraphPane {
     this.note.hidden = graphs.length > 0;
   }
 
-  // ---- which graph, folded how, seen from where
+  // ---- which graph, folded how
 
   /** @param {number} index @returns {Drawing} */
   drawing(index) {
@@ -96,7 +108,8 @@ export class GraphPane {
     if (!drawing) {
       const folding = new Folding(this.player.layout.graphs[index]);
       this.adopt(folding);
-      drawing = { folding, painter: new GraphPainter(this.player.tracks, folding), view: null, bitmap: null };
+      const painter = new GraphPainter(this.player.tracks, folding);
+      drawing = { folding, painter, view: null, bitmap: null, drawn: null, key: "", before: new Map() };
       this.drawings.set(index, drawing);
     }
     return drawing;
@@ -107,10 +120,6 @@ export class GraphPane {
     const shown = this.drawings.get(this.current)?.folding;
     if (shown && shown.open.length === folding.open.length) folding.open.set(shown.open);
     folding.arrange(this.aspect());
-  }
-
-  aspect() {
-    return this.surface.height > 0 ? this.surface.width / this.surface.height : 1.5;
   }
 
   get shown() {
@@ -126,11 +135,7 @@ export class GraphPane {
     if (before && !now.view && before.folding.width === now.folding.width && before.folding.height === now.folding.height) {
       now.view = before.view && { ...before.view };
     }
-    this.player.redraw(this);
-    this.keepFew();
-  }
-
-  keepFew() {
+    this.redraw();
     const baked = [...this.drawings.values()].filter((d) => d.bitmap && d !== this.shown);
     while (baked.length >= BITMAPS) /** @type {Drawing} */ (baked.shift()).bitmap = null;
   }
@@ -139,116 +144,91 @@ export class GraphPane {
     for (const [index, drawing] of this.drawings) {
       drawing.bitmap = null;
       drawing.view = null;
+      drawing.before.clear();
       if (index === this.current) drawing.folding.arrange(this.aspect());
     }
-    this.player.redraw(this);
+    this.redraw();
   }
 
   invalidate() {
     for (const drawing of this.drawings.values()) drawing.bitmap = null;
-  }
-
-  /** @param {Drawing} drawing @returns {View} */
-  viewOf(drawing) {
-    if (drawing.view) return drawing.view;
-    const { width, height } = this.surface;
-    const { folding } = drawing;
-    const scale = Math.min(COMFORT, width / folding.width, height / folding.height);
-    const x = (width - folding.width * scale) / 2;
-    const y = Math.max(0, (height - folding.height * scale) / 2);
-    return (drawing.view = { scale, x, y });
-  }
-
-  fit() {
-    const drawing = this.shown;
-    if (!drawing) return;
-    drawing.view = null;
-    drawing.bitmap = null;
-    this.player.redraw(this);
-  }
-
-  /** @param {number} factor @param {number} [x] @param {number} [y] the point that stays */
-  zoom(factor, x = this.surface.width / 2, y = this.surface.height / 2) {
-    const drawing = this.shown;
-    if (!drawing) return;
-    const view = this.viewOf(drawing);
-    const scale = Math.min(LARGEST, Math.max(SMALLEST, view.scale * factor));
-    const f = scale / view.scale;
-    drawing.view = { scale, x: x - (x - view.x) * f, y: y - (y - view.y) * f };
-    drawing.bitmap = null;
-    this.player.redraw(this);
-  }
-
-  /** @param {number} dx @param {number} dy */
-  pan(dx, dy) {
-    const drawing = this.shown;
-    if (!drawing) return;
-    const view = this.viewOf(drawing);
-    drawing.view = { scale: view.scale, x: view.x + dx, y: view.y + dy };
-    drawing.bitmap = null;
-    this.player.redraw(this);
-  }
-
-  /** Brings a world rectangle's centre into sight, moving no more than needed. @param {Drawing} drawing
-   * @param {number} x @param {number} y @param {boolean} centre */
-  bringIn(drawing, x, y, centre) {
-    const view = this.viewOf(drawing);
-    const [sx, sy] = [x * view.scale + view.x, y * view.scale + view.y];
-    const { width, height } = this.surface;
-    const edge = Math.min(60, width / 6, height / 6);
-    if (!centre && sx >= edge && sx <= width - edge && sy >= edge && sy <= height - edge) return;
-    drawing.view = { scale: view.scale, x: view.x + width / 2 - sx, y: view.y + height / 2 - sy };
-    drawing.bitmap = null;
-  }
-
-  /** Section `s` from its top at a size that can be read; its current node in the middle, if it has that.
-   * @param {Drawing} drawing @param {number} s */
-  lookAt(drawing, s) {
-    const { folding } = drawing;
-    const item = folding.items[folding.itemOf[s]];
-    const row = folding.rowOf.get(this.player.relations.tensorAt(this.player.step)) ?? -1;
-    const here = row >= 0 && folding.sectionOf[row] === s;
-    const { width, height } = this.surface;
-    const x = here ? folding.x(row) : item.x + item.w / 2;
-    const y = here ? folding.y(row) : item.y + Math.min(item.h, height / LEGIBLE) / 2;
-    drawing.view = { scale: LEGIBLE, x: width / 2 - x * LEGIBLE, y: height / 2 - y * LEGIBLE };
+    this.fillMarks();
   }
 
   toggleFollow() {
     this.follow = !this.follow;
     this.followButton?.setAttribute("aria-pressed", String(this.follow));
-    this.player.redraw(this);
+    this.redraw();
   }
 
   togglePath() {
     this.showPath = !this.showPath;
     this.pathButton?.setAttribute("aria-pressed", String(this.showPath));
-    this.player.redraw(this);
+    this.redraw();
+  }
+
+  /** @param {Mode} mode */
+  setFilter(mode) {
+    this.filter.mode = mode;
+    if (this.filterChoice) this.filterChoice.value = mode;
+    this.filterChoice?.classList.toggle("vg-on", mode !== "all");
+    this.redraw();
+  }
+
+  /** @param {Mode} mode */
+  toggleFilter(mode) {
+    this.setFilter(this.filter.mode === mode ? "all" : mode);
+  }
+
+  /** Outlines tensors as added, removed, changed, moved or grown, with a legend; an empty map takes all marks away.
+   * @param {Map<number, string>} marks tensor to mark */
+  mark(marks) {
+    this.marks = marks;
+    this.fillMarks();
+    this.redraw();
+  }
+
+  fillMarks() {
+    const kinds = [...this.marks.values()];
+    const keys = MARKS.flatMap((mark) => {
+      const n = kinds.filter((kind) => kind === mark).length;
+      const line = el("span", "vg-mark");
+      line.style.borderColor = markColour(this.player.palette, mark);
+      return n ? [el("span", "vg-key", {}, [line, el("span", "", { text: `${mark} (${n})` })])] : [];
+    });
+    this.markLegend.replaceChildren(...keys);
   }
 
   toggleAll() {
     const drawing = this.shown;
     if (!drawing) return;
-    this.setOpen(drawing, [...drawing.folding.open.keys()], drawing.folding.closed);
+    const { folding } = drawing;
+    folding.open.fill(folding.closed ? 1 : 0);
+    for (let s = 0; s < folding.open.length; s++) if (!folding.foldable(s)) folding.open[s] = 0;
+    folding.arrange(this.aspect());
     drawing.view = null;
+    drawing.before.clear();
+    this.folded(drawing);
   }
 
-  /** Opens or folds blocks. One that opens is brought in at a size at which its words can be read.
-   * @param {Drawing} drawing @param {number[]} sections @param {boolean} open */
+  /** Opens or folds blocks; what is looked at stays in sight. @param {Drawing} drawing @param {number[]} sections
+   * @param {boolean} open */
   setOpen(drawing, sections, open) {
-    drawing.folding.set(sections, open, this.aspect());
-    drawing.view = null;
-    drawing.bitmap = null;
-    if (open && sections.length === 1 && this.viewOf(drawing).scale < LEGIBLE) this.lookAt(drawing, sections[0]);
-    const { closed } = drawing.folding;
+    this.keepInPlace(drawing, sections, open);
+    this.folded(drawing);
+  }
+
+  /** After blocks were opened or folded: the button, and the other graphs of the same form. @param {Drawing} drawing */
+  folded(drawing) {
+    const { closed, open } = drawing.folding;
     if (this.foldButton) setIcon(this.foldButton, closed ? "unfold" : "fold", closed ? "Open all blocks" : "Fold all blocks");
     for (const [index, other] of this.drawings) {
-      if (index === this.current || other.folding.open.length !== drawing.folding.open.length) continue;
-      other.folding.open.set(drawing.folding.open);
+      if (index === this.current || other.folding.open.length !== open.length) continue;
+      other.folding.open.set(open);
       other.folding.arrange(this.aspect());
       other.view = other.bitmap = null;
     }
-    this.player.redraw(this);
+    this.redraw();
   }
 
   /** Opens or folds the block of the current node, else the first that can be. */
@@ -267,6 +247,15 @@ export class GraphPane {
     return this.shown?.folding.rowOf.has(t) ? -1 : this.player.relations.home.graph[t] ?? -1;
   }
 
+  /** The layer of tensor `t` by its name, else by where it stands in the graph; -1 for none. @param {number} t @returns {number} */
+  layerOf(t) {
+    const named = this.player.tracks.columns.column("tensor.layer")[t];
+    if (named >= 0) return named;
+    const folding = this.shown?.folding;
+    const row = folding?.rowOf.get(t);
+    return folding && row !== undefined ? folding.graph.sections[folding.sectionOf[row]].layer : -1;
+  }
+
   /** Opens what hides tensor `t` and brings it into the middle. @param {number} t */
   reveal(t) {
     const { graph } = this.player.relations.home;
@@ -275,17 +264,16 @@ export class GraphPane {
     const drawing = this.shown;
     const row = drawing?.folding.rowOf.get(t);
     if (!drawing || row === undefined) return;
-    const section = drawing.folding.sectionOf[row];
-    if (!drawing.folding.shown(row)) this.setOpen(drawing, [section], true);
-    if (this.viewOf(drawing).scale < LEGIBLE) this.zoom(1 / this.viewOf(drawing).scale);
+    if (!drawing.folding.shown(row)) this.setOpen(drawing, [drawing.folding.sectionOf[row]], true);
+    this.comeNear(drawing);
     this.bringIn(drawing, drawing.folding.x(row), drawing.folding.y(row), true);
-    this.player.redraw(this);
+    this.redraw();
   }
 
   /** @param {number[]} found */
   setFound(found) {
     this.found = found;
-    this.player.redraw(this);
+    this.redraw();
   }
 
   // ---- a step
@@ -295,30 +283,55 @@ export class GraphPane {
     this.followGraph(step);
     const drawing = this.shown;
     if (!drawing || this.surface.width < 2) return;
-    const t = this.player.relations.tensorAt(step);
-    const row = drawing.folding.rowOf.get(t) ?? -1;
+    const { player, surface, status } = this;
+    const { folding, painter } = drawing;
+    const t = player.relations.tensorAt(step);
+    const row = folding.rowOf.get(t) ?? -1;
     if (this.follow && row >= 0 && step !== this.followed) {
-      const at = drawing.folding.anchor(row);
+      const at = folding.anchor(row);
       this.bringIn(drawing, at.x, at.y, false);
     }
     this.followed = step;
-    this.blit(drawing);
+    const about = player.selected >= 0 ? player.selected : t;
+    const members = this.filter.members(step, about, () => folding.rowOf.keys());
+    const live = this.filter.mode === "live";
+    this.blit(drawing, live ? null : members);
     this.readStatus(step);
-    const c = this.surface.begin();
+    const c = surface.begin();
     const view = this.viewOf(drawing);
+    if (live && members) painter.paintOnly(c, surface, view, player.palette, player.fonts, members);
+    painter.within(c, view, () => {
+      paintStatus(c, player, folding, status, surface, view, members);
+      paintBackends(c, player, folding, step, view.scale, STRIP);
+      paintCopies(c, player, drawing, step, view.scale);
+      if (about >= 0) paintKin(c, player, drawing, about, this.showPath ? reach(player, about, true) : null, view.scale, members);
+      paintUnlike(c, player, folding, view.scale, members);
+      if (this.marks.size) paintMarks(c, player, folding, this.marks, view.scale);
+      paintFound(c, player, folding, this.found, view.scale);
+      if (detail(view.scale) === 3) paintPlaces(c, player, folding, step, surface, view, members);
+      paintRings(c, player, folding, row, view.scale);
+    });
+    paintMinimap(c, player, surface, folding, view, row);
+    this.tell(drawing, t);
+  }
+
+  /** What a screen reader says of the pane. @param {Drawing} drawing @param {number} t the current node */
+  tell({ folding }, t) {
     const { player } = this;
-    const about = player.selected >= 0 && this.showPath ? player.selected : t;
-    c.save();
-    c.translate(view.x, view.y);
-    c.scale(view.scale, view.scale);
-    paintStatus(c, player, drawing.folding, this.status, view.scale);
-    paintBackends(c, player, drawing.folding, step, view.scale, STRIP);
-    paintCopies(c, player, drawing, step, view.scale);
-    if (about >= 0) paintKin(c, player, drawing, about, this.showPath ? player.relations.ancestors(about) : null, view.scale);
-    paintFound(c, player, drawing.folding, this.found, view.scale);
-    paintRings(c, player, drawing.folding, row, view.scale);
-    c.restore();
-    paintMinimap(c, player, this.surface, drawing.folding, view, row);
+    const { tracks, selected } = player;
+    const { graph } = folding;
+    const about = (/** @type {number} */ of) => {
+      const row = folding.rowOf.get(of);
+      const place = row === undefined ? "not in this graph" : graph.sections[folding.sectionOf[row]].label;
+      const op = tracks.tensorString("desc", of);
+      return `${visible(tracks.name(of))}, ${op && op !== "NONE" ? op : "leaf"} ${formatDims(tracks.ne(of))}, ${STATUS[this.status[of]]}, ${place}`;
+    };
+    const parts = [`Graph ${graph.graph}, ${/** @type {any} */ (graph).n_nodes} nodes`];
+    if (t >= 0) parts.push(`current: ${about(t)}`);
+    if (selected >= 0) parts.push(`selected: ${about(selected)}`);
+    if (this.filter.mode !== "all") parts.push(`bright: ${this.filter.mode}, ${this.filter.kept?.size ?? 0} tensors`);
+    const text = `${parts.join("; ")}. Enter opens or folds the block of the current node`;
+    if (this.surface.box.getAttribute("aria-label") !== text) this.surface.box.setAttribute("aria-label", text);
   }
 
   /** @param {number} step */
@@ -329,14 +342,41 @@ export class GraphPane {
     else if (this.current < 0 && this.player.layout.graphs.length) this.choose(0);
   }
 
-  /** @param {Drawing} drawing */
-  blit(drawing) {
-    if (!drawing.bitmap) {
-      const { bitmap, context } = this.surface.layer();
-      drawing.painter.paint(context, this.surface, this.viewOf(drawing), this.player.palette, this.player.fonts);
-      drawing.bitmap = bitmap;
+  /** The bitmap of what does not change with the step; one that is dear and only moved is not made anew at once.
+   * @param {Drawing} drawing @param {Set<number> | null} members */
+  blit(drawing, members) {
+    const view = this.viewOf(drawing);
+    const key = `${drawing.folding.version} ${members ? this.filter.key : ""}`;
+    const { drawn, bitmap } = drawing;
+    const same = bitmap && drawing.key === key;
+    const moved = !drawn || drawn.scale !== view.scale || drawn.x !== view.x || drawn.y !== view.y;
+    if (same && moved && this.cost > DEAR) {
+      this.blitMoved(bitmap, /** @type {View} */ (drawn), view);
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => {
+        this.cost = 0;
+        this.redraw();
+      }, REST);
+      return;
     }
-    this.surface.blit(drawing.bitmap);
+    if (!same || moved) {
+      const begun = performance.now();
+      const { bitmap: made, context } = bitmap ? { bitmap, context: this.surface.over(bitmap) } : this.surface.layer();
+      drawing.painter.paint(context, this.surface, view, this.player.palette, this.player.fonts, members);
+      Object.assign(drawing, { bitmap: made, drawn: view, key });
+      this.cost = (this.cost + performance.now() - begun) / 2;
+    }
+    this.surface.blit(/** @type {HTMLCanvasElement} */ (drawing.bitmap));
+  }
+
+  /** @param {HTMLCanvasElement} bitmap @param {View} drawn @param {View} view */
+  blitMoved(bitmap, drawn, view) {
+    const c = this.surface.begin();
+    const { width, height } = this.surface;
+    const f = view.scale / drawn.scale;
+    c.fillStyle = this.player.palette.page;
+    c.fillRect(0, 0, width, height);
+    c.drawImage(bitmap, view.x - drawn.x * f, view.y - drawn.y * f, width * f, height * f);
   }
 
   /** @param {number} step */
@@ -352,6 +392,7 @@ export class GraphPane {
   }
 
   stop() {
+    clearTimeout(this.resting);
     this.surface.stop();
     setText(this.note, "");
   }

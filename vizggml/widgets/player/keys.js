@@ -36,6 +36,10 @@ export const BINDINGS = [
   { keys: ["f"], shown: "f", does: "fit the graph", act: (p) => p.pane("graph")?.fit() },
   { keys: ["z"], shown: "z", does: "zoom into the graph", act: (p) => p.pane("graph")?.zoom(1.3) },
   { keys: ["Z"], shown: "Z", does: "zoom out", act: (p) => p.pane("graph")?.zoom(1 / 1.3) },
+  { keys: ["a"], shown: "a", does: "only what the node is computed from; again: all", act: (p) => p.pane("graph")?.toggleFilter("ancestors") },
+  { keys: ["d"], shown: "d", does: "only what is computed from it", act: (p) => p.pane("graph")?.toggleFilter("descendants") },
+  { keys: ["l"], shown: "l", does: "only what holds memory now", act: (p) => p.pane("graph")?.toggleFilter("live") },
+  { keys: ["Alt+ArrowLeft", "Alt+ArrowRight", "Alt+ArrowUp", "Alt+ArrowDown"], shown: "Alt arrows", does: "move the graph", act: (p, e) => p.pane("graph")?.panBy(e.key) },
   { keys: ["i"], shown: "i", does: "light the way to the inputs", act: (p) => p.pane("graph")?.togglePath() },
   { keys: ["o"], shown: "o", does: "open or fold the current block", act: (p) => p.pane("graph")?.toggleHere() },
   { keys: ["x"], shown: "x", does: "zoom the timeline to the tensor", act: (p) => p.pane("timeline")?.zoomToTensor() },
@@ -47,7 +51,7 @@ export const BINDINGS = [
 ];
 
 const BY_KEY = new Map(BINDINGS.flatMap((binding) => binding.keys.map((key) => /** @type {const} */ ([key, binding]))));
-const ARROWS = new Set(["ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"]);
+const ARROWS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]);
 
 /** Whether the element takes the key for itself. @param {HTMLElement} target @param {string} key */
 function takesKey(target, key) {
@@ -58,13 +62,14 @@ function takesKey(target, key) {
 
 /** @param {Player} player @param {KeyboardEvent} event */
 function onKey(player, event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (event.ctrlKey || event.metaKey || (event.altKey && !ARROWS.has(event.key)) || event.defaultPrevented) return;
   const target = /** @type {HTMLElement} */ (event.target);
   if (takesKey(target, event.key)) {
     if (player.root.contains(target)) event.stopPropagation();
     return;
   }
-  const binding = BY_KEY.get(event.shiftKey && ARROWS.has(event.key) ? `Shift+${event.key}` : event.key);
+  const held = !ARROWS.has(event.key) ? "" : event.altKey ? "Alt+" : event.shiftKey ? "Shift+" : "";
+  const binding = BY_KEY.get(held + event.key);
   if (!binding) return;
   event.preventDefault();
   event.stopPropagation();

@@ -2,6 +2,7 @@
 
 import { tableDetail } from "./detail_table.js";
 import { el } from "./dom.js";
+import { STRIP, cell } from "./graph_marks.js";
 import { formatBytes, visible } from "./sentence.js";
 
 /** @typedef {import("./player.js").Player} Player */
@@ -98,6 +99,68 @@ export function paintBackends(c, player, folding, step, scale, strip) {
 export function paintCopies(c, player, { folding, painter }, step, scale) {
   const of = backendByTensor(player, step);
   if (!of) return;
+  const copied = copiesAt(player, step);
+  if (!copied.size) return;
+  const { src, dst } = folding.graph.edges;
+  const rows = folding.graph.nodes.tensor;
+  /** @type {Map<string, {row: number, backend: number, there: boolean}>} */
+  const folded = new Map();
+  c.lineWidth = Math.max(2.2, 1.6 / scale);
+  for (const t of copied.keys()) {
+    for (const e of folding.outOf(t)) {
+      const to = of[rows[dst[e]]];
+      const copy = copied.get(t)?.find((k) => k.backend === to);
+      if (!copy) continue;
+      if (!folding.shown(dst[e])) folded.set(`${folding.sectionOf[dst[e]]} ${to}`, { row: dst[e], ...copy });
+      c.strokeStyle = colourOf(player, to);
+      c.setLineDash(copy.there ? [] : [6, 4]);
+      c.beginPath();
+      painter.trace(c, e, null, null);
+      c.stroke();
+    }
+  }
+  c.setLineDash([]);
+  for (const copy of folded.values()) paintArrival(c, player, folding, copy);
+}
+
+/** An arrow into a folded block that something is copied for, hollow until the bytes are there. @param {Context} c
+ * @param {Player} player @param {Folding} folding @param {{row: number, backend: number, there: boolean}} copy */
+function paintArrival(c, player, folding, { row, backend, there }) {
+  const { x, w } = cell(folding, row);
+  const { item } = folding.anchor(row);
+  const [middle, top] = [x + w / 2, item.y + STRIP.top - 9];
+  c.beginPath();
+  c.moveTo(middle - 5, top);
+  c.lineTo(middle + 5, top);
+  c.lineTo(middle, top + 8);
+  c.closePath();
+  c.fillStyle = there ? colourOf(player, backend) : player.palette.raised;
+  c.strokeStyle = colourOf(player, backend);
+  c.lineWidth = 1.5;
+  c.fill();
+  c.stroke();
+}
+
+/** What is copied into the blocks of a card at a step, in words. @param {Player} player @param {Folding} folding
+ * @param {number[]} sections @param {number} step */
+export function copiesInto(player, folding, sections, step) {
+  const of = backendByTensor(player, step);
+  if (!of) return [];
+  const names = backendsOf(player);
+  const { tensor } = folding.graph.nodes;
+  const { dst } = folding.graph.edges;
+  const said = [];
+  for (const [t, list] of copiesAt(player, step)) {
+    for (const { backend } of list) {
+      const into = folding.outOf(t).find((e) => sections.includes(folding.sectionOf[dst[e]]) && of[tensor[dst[e]]] === backend);
+      if (into !== undefined) said.push(`${visible(player.tracks.name(t))} to ${visible(names[backend] ?? "")}`);
+    }
+  }
+  return said;
+}
+
+/** The copies of each tensor that are made or meant at a step. @param {Player} player @param {number} step */
+function copiesAt(player, step) {
   const { tracks } = player;
   const track = tracks.track("copy");
   const [tensor, nbytes] = ["tensor", "nbytes"].map((n) => track.col(n));
@@ -109,21 +172,7 @@ export function paintCopies(c, player, { folding, painter }, step, scale) {
     list.push({ backend: names.indexOf(track.str("backend", r)), there: nbytes[r] >= 0 });
     copied.set(tensor[r], list);
   });
-  if (!copied.size) return;
-  const { src, dst } = folding.graph.edges;
-  const rows = folding.graph.nodes.tensor;
-  c.lineWidth = Math.max(2.2, 1.6 / scale);
-  for (let e = 0; e < src.length; e++) {
-    const to = of[rows[dst[e]]];
-    const copy = copied.get(rows[src[e]])?.find((k) => k.backend === to);
-    if (!copy) continue;
-    c.strokeStyle = colourOf(player, to);
-    c.setLineDash(copy.there ? [] : [6, 4]);
-    c.beginPath();
-    painter.trace(c, e, null, null);
-    c.stroke();
-  }
-  c.setLineDash([]);
+  return copied;
 }
 
 /** @param {Player} player @param {number} step @returns {import("./detail_table.js").Row[]} */

@@ -2,10 +2,11 @@
 
 import compare from "./compare.css";
 import details from "./details.css";
+import graph from "./graph.css";
 import inspector from "./inspector.css";
 import kv from "./kv.css";
 import memory from "./map.css";
 import shared from "./style.css";
 import timeline from "./timeline.css";
 
-export const css = [shared, compare, details, inspector, kv, memory, timeline].join("\n");
+export const css = [shared, compare, details, graph, inspector, kv, memory, timeline].join("\n");
