@@ -139,7 +139,7 @@ def can_fuse(g: Graph, i: int) -> bool:
 
 def node_work(node: Tensor) -> int:
     """Multiply-adds of a matrix product or of attention, else the elements that the node writes."""
-    if node.op == "MUL_MAT" and node.src[0] is not None:
+    if node.op in ("MUL_MAT", "MUL_MAT_ID") and node.src[0] is not None:
         return node.nelements * node.src[0].ne[0]
     if node.op == "FLASH_ATTN_EXT" and node.src[1] is not None:
         return 2 * node.nelements * node.src[1].ne[1]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from vizggml.ggml.kernels import copy, elementwise, mask, norm, reduce, rope, rows, softmax
 from vizggml.ggml.kernels.flash_attn import forward_flash_attn_ext
 from vizggml.ggml.kernels.mul_mat import forward_mul_mat
+from vizggml.ggml.kernels.mul_mat_id import forward_mul_mat_id
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Tensor
 
@@ -53,6 +54,7 @@ KERNELS: dict[str, Kernel] = {
     "DIAG_MASK_INF": mask.forward_diag_mask_inf,
     "DIAG_MASK_ZERO": mask.forward_diag_mask_zero,
     "MUL_MAT": forward_mul_mat,
+    "MUL_MAT_ID": forward_mul_mat_id,
     "FLASH_ATTN_EXT": forward_flash_attn_ext,
 }
 """The reference kernel of each op, by `ggml_op_name`. `ggml_compute_forward`, ggml/src/ggml-cpu/ggml-cpu.c."""

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
 
@@ -91,11 +92,12 @@ class Chunks:
     def restart(self, nth: int) -> None:
         self._next[0] = nth
 
-    def take(self) -> int:
-        """The number of the next chunk, which is nobody else's."""
+    def take(self, counter: NDArray[np.int64] | None = None) -> int:
+        """The number of the next chunk, which is nobody else's; from another `counter` where there are several."""
+        counter = self._next if counter is None else counter
         with self._lock:
-            chunk = int(self._next[0])
-            self._next[0] = chunk + 1
+            chunk = int(counter[0])
+            counter[0] = chunk + 1
         return chunk
 
     def note(self, expert: int, grid: Grid, nth: int, ith: int, n_taken: int) -> None:
@@ -112,14 +114,16 @@ def shared_chunks(chunks: Chunks | None, nth: int) -> Chunks:
     return chunks
 
 
-def chunks_of(grid: Grid, chunks: Chunks, ith: int, nth: int) -> Iterator[tuple[Range, Range]]:
+def chunks_of(
+    grid: Grid, chunks: Chunks, ith: int, nth: int, counter: NDArray[np.int64] | None = None
+) -> Iterator[tuple[Range, Range]]:
     """The chunks that thread `ith` gets: its own, then the next ones that nobody has taken."""
     i = ith
     while i < grid.n_chunks:
         yield grid.chunk(i)
         if nth >= grid.n_chunks:
             return
-        i = chunks.take()
+        i = chunks.take(counter)
 
 
 __all__ = ["ALL_EXPERTS", "Chunks", "Grid", "chunk_grid", "chunks_of", "shared_chunks"]

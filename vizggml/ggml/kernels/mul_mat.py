@@ -30,6 +30,8 @@ MAX_DECODED = 1 << 18
 Range = tuple[int, int]
 Plane = tuple[int, int, int, int]
 """Of the activations: (i13, i12), and the first and last row in it."""
+Rows = tuple[int, int, slice] | tuple[int, NDArray[np.int32], NDArray[np.int32]]
+"""Which rows, as an index of NumPy's first three axes."""
 Decoded = tuple[Floats, Floats | None]
 """Rows as floats; and where ggml multiplies them apart, their blocks' minimums or sums."""
 
@@ -41,7 +43,7 @@ def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
     weight row i0 and activation row i1. Weights are repeated over dimensions 2 and 3. VizggmlError if a type has no dot
     product, rows are not contiguous, or the scratch is too small.
     """
-    src0, src1 = _operands(dst)
+    src0, src1 = operands(dst)
     chunks = shared_chunks(params.chunks, params.nth)
     encode_activations(params, dst, src0, src1)
     grid = chunk_grid(dst.ne[0], dst.nrows, params.nth)
@@ -74,12 +76,13 @@ class _Product:
         if columns != self._columns:
             self._columns = columns
             self._planes = [
-                (plane, _activations(self.params, self.src0, self.src1, plane)) for plane in _planes(self.src1, columns)
+                (plane, activations(self.params, self.src0, self.src1, (*plane[:2], slice(*plane[2:]))))
+                for plane in _planes(self.src1, columns)
             ]
         r2, r3 = self.src1.ne[2] // self.src0.ne[2], self.src1.ne[3] // self.src0.ne[3]
         out = self.dst.array()
         for (i13, i12, c0, c1), (x, sums) in self._planes:
-            for first, last in _row_blocks(self.src0, rows):
+            for first, last in row_blocks(self.src0, rows):
                 weights, mins = self.weights(i13 // r3, i12 // r2, (first, last))
                 y = x @ weights.T
                 if mins is not None and sums is not None:
@@ -89,7 +92,7 @@ class _Product:
     def weights(self, i03: int, i02: int, rows: Range) -> Decoded:
         found = self._weights.get((i03, i02, rows))
         if found is None:
-            found = _weights(self.params, self.src0, i03, i02, *rows)
+            found = weights(self.params, self.src0, i03, i02, *rows)
             if self._n_kept + found[0].size > MAX_DECODED:
                 self._weights.clear()
                 self._n_kept = 0
@@ -98,7 +101,7 @@ class _Product:
         return found
 
 
-def _operands(dst: Tensor) -> tuple[Tensor, Tensor]:
+def operands(dst: Tensor) -> tuple[Tensor, Tensor]:
     src0, src1 = dst.src[0], dst.src[1]
     if src0 is None or src1 is None:
         raise VizggmlError(f"mul_mat {dst.name!r}: needs two sources")
@@ -137,7 +140,7 @@ def encode_activations(params: ComputeParams, dst: Tensor, src0: Tensor, src1: T
         first, last = n_blocks * params.ith // params.nth, n_blocks * (params.ith + 1) // params.nth
         elements = slice(first * type.blck_size, last * type.blck_size)
         for i13, i12 in np.ndindex(src1.ne[3], src1.ne[2]):
-            x = _floats(src1, i13, i12, (0, src1.ne[1]))[:, elements]
+            x = _floats(src1, (i13, i12, slice(None)))[:, elements]
             scratch[i13, i12, :, first:last] = quants.from_float(type, np.ascontiguousarray(x))
     params.barrier()
 
@@ -152,9 +155,9 @@ def _scratch(params: ComputeParams, dst: Tensor, src1: Tensor, type: Type) -> ND
     return params.wdata[:needed].reshape(shape)
 
 
-def _floats(t: Tensor, i3: int, i2: int, rows: Range) -> Floats:
+def _floats(t: Tensor, rows: Rows) -> Floats:
     """Rows of a tensor as float32 (rows, ne0)."""
-    a = t.array()[i3, i2, rows[0] : rows[1]]
+    a = t.array()[rows]
     if t.type.name == "BF16":
         return bf16_values(a)
     return quants.decode(t.type, a) if t.type.is_quantized else a.astype(np.float32, copy=False)
@@ -168,29 +171,26 @@ def _planes(src1: Tensor, columns: Range) -> Iterator[Plane]:
         yield plane // src1.ne[2], plane % src1.ne[2], c0, c1
 
 
-def _row_blocks(src0: Tensor, rows: Range) -> Iterator[Range]:
+def row_blocks(src0: Tensor, rows: Range) -> Iterator[Range]:
     step = max(1, MAX_DECODED // max(1, src0.ne[0]))
     for first in range(rows[0], rows[1], step):
         yield first, min(first + step, rows[1])
 
 
-def _activations(params: ComputeParams, src0: Tensor, src1: Tensor, plane: Plane) -> Decoded:
+def activations(params: ComputeParams, src0: Tensor, src1: Tensor, rows: Rows) -> Decoded:
     """Rows of activations as their encoded bytes say, and for Q8_1 the sums that meet the weights' minimums."""
-    i13, i12, c0, c1 = plane
     type = None if params.textbook else activation_type(src0, src1)
     if type is None or params.wdata is None:
-        x = _floats(src1, i13, i12, (c0, c1))
-        if params.textbook or src1.type.name != "Q8_1":
-            return x, None
-        return x, sums_q8_1(src1.array()[i13, i12, c0:c1])
+        x = _floats(src1, rows)
+        return x, sums_q8_1(src1.array()[rows]) if src1.type.name == "Q8_1" and not params.textbook else None
     n_bytes = type.row_size(src1.ne[0]) * src1.nrows
     shape = (src1.ne[3], src1.ne[2], src1.ne[1], src1.ne[0] // type.blck_size, type.type_size)
-    blocks = params.wdata[:n_bytes].reshape(shape)[i13, i12, c0:c1]
+    blocks = params.wdata[:n_bytes].reshape(shape)[rows]
     return quants.decode(type, blocks), sums_q8_1(blocks) if type.name == "Q8_1" else None
 
 
-def _weights(params: ComputeParams, src0: Tensor, i03: int, i02: int, first: int, last: int) -> Decoded:
+def weights(params: ComputeParams, src0: Tensor, i03: int, i02: int, first: int, last: int) -> Decoded:
     """Rows of weights decoded. Minimums come apart where ggml multiplies them by the activations' sums."""
     if src0.type.name in ("Q4_1", "Q5_1") and not params.textbook:
         return quants.scaled_and_mins(src0.type, src0.array()[i03, i02, first:last])
-    return _floats(src0, i03, i02, (first, last)), None
+    return _floats(src0, (i03, i02, slice(first, last))), None

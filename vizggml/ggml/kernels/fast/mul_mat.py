@@ -46,6 +46,16 @@ Dims = tuple[int, int, int, int]
 
 def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
     """The twin of `kernels.mul_mat.forward_mul_mat`."""
+    src0, src1 = operands(dst)
+    if params.textbook:
+        _multiply(params, dst, src0, src1, Operand.of(src1), 0)
+    else:
+        given = encoded(params, dst, src0, src1)
+        _multiply(params, dst, src0, src1, given, vec_dot(src0.type.name))
+
+
+def operands(dst: Tensor) -> tuple[Tensor, Tensor]:
+    """Weights and activations. VizggmlError where there is no dot product of them."""
     src0, src1 = dst.src[0], dst.src[1]
     if src0 is None or src1 is None:
         raise VizggmlError(f"mul_mat {dst.name!r}: needs two sources")
@@ -60,11 +70,7 @@ def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
                 f"mul_mat {dst.name!r}: rows of {t.name!r} are not contiguous "
                 f"(nb[0] is {t.nb[0]}, must be {t.type.type_size})"
             )
-    if params.textbook:
-        _multiply(params, dst, src0, src1, Operand.of(src1), 0)
-    else:
-        given = _encoded(params, dst, src0, src1)
-        _multiply(params, dst, src0, src1, given, vec_dot(src0.type.name))
+    return src0, src1
 
 
 class Operand:
@@ -85,7 +91,7 @@ class Operand:
         return Operand(t.type, t.data.memory, t.data.offset, t.nb)
 
 
-def _encoded(params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor) -> Operand:
+def encoded(params: ComputeParams, dst: Tensor, src0: Tensor, src1: Tensor) -> Operand:
     """Activations in the weights' dot-product type: where they lie, or encoded into the scratch by all threads."""
     type = types.TYPES[src0.type.vec_dot_type]
     x = Operand.of(src1)

@@ -174,6 +174,24 @@ def mask_row(mask: int, slope: np.float32, n: int, out: int) -> np.float32:
 
 
 @compiled()
+def exp_row(x: int, n: int, top: np.float32) -> np.float64:
+    """Each of n floats at x becomes exp(it - top); their sum. `ggml_vec_soft_max_f32`, ggml/src/ggml-cpu/vec.cpp."""
+    sum_ = np.float64(0)
+    i = 0
+    while i + LANES <= n:
+        weights = exp(plus(load_f32(x + 4 * i), -top))
+        store_f32(x + 4 * i, weights)
+        sum_ += np.float64(total(weights))
+        i += LANES
+    while i < n:
+        weight = np.float32(math.exp(single(x + 4 * i) - top))
+        put_single(x + 4 * i, weight)
+        sum_ += np.float64(weight)
+        i += 1
+    return sum_
+
+
+@compiled()
 def soften_row(
     x: int, bias: int, n: int, scale: np.float32, softcap: np.float32, M: np.float32
 ) -> tuple[np.float32, np.float64]:
@@ -203,16 +221,4 @@ def soften_row(
         for i in range(n):
             put_single(x + 4 * i, np.float32(0))
         return top, np.float64(0)
-    sum_ = np.float64(0)
-    i = 0
-    while i + LANES <= n:
-        weights = exp(plus(load_f32(x + 4 * i), -top))
-        store_f32(x + 4 * i, weights)
-        sum_ += np.float64(total(weights))
-        i += LANES
-    while i < n:
-        weight = np.float32(math.exp(single(x + 4 * i) - top))
-        put_single(x + 4 * i, weight)
-        sum_ += np.float64(weight)
-        i += 1
-    return top, sum_
+    return top, exp_row(x, n, top)

@@ -21,20 +21,17 @@ from vizggml.ggml.kernels.fast.lanes import (
     WRITE,
     bits,
     compiled,
-    exp,
     fma_single,
     half,
     load_f32,
-    plus,
     put_half,
     put_single,
     single,
     store_f16,
     store_f32,
     swiglu,
-    total,
 )
-from vizggml.ggml.kernels.fast.rows import scale_f32
+from vizggml.ggml.kernels.fast.rows import exp_row, scale_f32
 from vizggml.ggml.kernels.floats import optional_source, source
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Address, Memory, Tensor
@@ -384,19 +381,7 @@ def soft_max_rows(
                 score = fma_single(slope, single(bias + 4 * i), score)
             put_single(out + 4 * i, score)
             top = max(top, score)
-        summed = np.float64(0)
-        i = 0
-        while i + LANES <= n:
-            weights = exp(plus(load_f32(out + 4 * i), -top))
-            store_f32(out + 4 * i, weights)
-            summed += np.float64(total(weights))
-            i += LANES
-        while i < n:
-            weight = np.float32(math.exp(single(out + 4 * i) - top))
-            put_single(out + 4 * i, weight)
-            summed += np.float64(weight)
-            i += 1
-        scale_f32(out, np.float32(1 / summed), n)
+        scale_f32(out, np.float32(1 / exp_row(out, n, top)), n)
 
 
 def forward_soft_max(params: ComputeParams, dst: Tensor) -> None:
