@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests import oracle_kernels
 from tests.ggml.kernels.operands import blocks_of, mul_mat, run, tensor
 from tests.ggml.kernels.test_flash_attn import Shape, attention
+from tests.ggml.kernels.test_mul_mat_id import mul_mat_id
 from tests.ggml.quants.strategies import rows
 from vizggml.errors import VizggmlError
 from vizggml.ggml import quants
@@ -158,18 +159,25 @@ def test_errors_name_the_thing() -> None:
     x = tensor("F32", np.ones((1, 1, 1, 32)))
     with pytest.raises(VizggmlError, match="needs 36 bytes of scratch, the plan has 8"):
         run(FAST["MUL_MAT"], mul_mat(tensor("Q4_1", np.ones((1, 1, 2, 32))), x), wsize=8)
-    with pytest.raises(
-        VizggmlError, match="no compiled kernel for '' of type Q8_1; there is one for F32, F16, BF16, Q4_0"
-    ):
-        run(FAST["MUL_MAT"], mul_mat(tensor("Q8_1", np.ones((1, 1, 2, 32))), x))
     with pytest.raises(VizggmlError, match="Q4_0 weights take F32 or Q8_0 activations, not F16"):
         run(FAST["MUL_MAT"], mul_mat(tensor("Q4_0", np.ones((1, 1, 2, 32))), tensor("F16", np.ones((1, 1, 1, 32)))))
     dst = attention(Shape(64, 64))
     with pytest.raises(VizggmlError, match=r"needs 65\d+ bytes of scratch, the plan has 1024"):
         run(FAST["FLASH_ATTN_EXT"], dst, wsize=1024)
-    dst.src[1] = tensor("Q8_1", np.ones((1, 4, 64, 32)))
-    with pytest.raises(VizggmlError, match="no compiled kernel for Q F32, K Q8_1, V F16"):
-        run(FAST["FLASH_ATTN_EXT"], dst)
+
+
+@pytest.mark.parametrize("nth", [1, 3])
+def test_types_without_a_compiled_dot_product_are_computed_by_the_reference(nth: int) -> None:
+    """Against real ggml."""
+    rng = np.random.default_rng(5)
+    assert "Q5_0" not in traits.VEC_DOTS
+    w, x = tensor("Q5_0", rng.normal(size=(1, 1, 70, 64))), tensor("F32", rng.normal(size=(1, 1, 3, 64)))
+    product, of_experts = mul_mat(w, x), mul_mat_id(w, x, np.zeros((1, 3), int))
+    for dst in (product, of_experts):
+        assert oracle_kernels.nmse(run(FAST[dst.op], dst, nth=nth), oracle_kernels.compute(dst)) < CLOSE
+    dst = attention(Shape(3, 40, 4, 2, 32, 32), "F16")
+    dst.src[1] = tensor("Q5_0", rng.normal(size=(1, 2, 40, 32)))
+    assert oracle_kernels.nmse(run(FAST[dst.op], dst, nth=nth), oracle_kernels.compute(dst, 1)) < CLOSE_F16_SUMS
 
 
 def test_a_processor_without_f16c_gets_the_reference_kernels() -> None:

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from vizggml.errors import VizggmlError
+from vizggml.ggml.kernels import flash_attn as reference
 from vizggml.ggml.kernels.fast.lanes import (
     FIVE,
     INT,
@@ -60,12 +61,13 @@ Numbers = tuple[np.float32, np.float32, np.float32]
 
 
 def forward_flash_attn_ext(params: ComputeParams, dst: Tensor) -> None:
-    """The twin of `kernels.flash_attn.forward_flash_attn_ext`."""
+    """The twin of `kernels.flash_attn.forward_flash_attn_ext`, which computes what has no compiled dot product."""
     q, k, v = (*dst.src, None, None, None)[:3]
     if q is None or k is None or v is None:
         raise VizggmlError(f"flash_attn_ext {dst.name!r}: needs Q, K and V")
     if q.type.name != "F32" or k.type.name not in VEC_DOTS or v.type.name not in VEC_DOTS:
-        raise VizggmlError(f"flash_attn_ext {dst.name!r}: no compiled kernel for Q {q.type}, K {k.type}, V {v.type}")
+        reference.forward_flash_attn_ext(params, dst)
+        return
     if any(t.nb[0] != t.type.type_size for t in (q, k, v)):
         raise VizggmlError(f"flash_attn_ext {dst.name!r}: rows are not contiguous")
     n_q, n_kv, n_rows, nth, ith = q.ne[1], k.ne[1], q.ne[1] * q.ne[2] * q.ne[3], params.nth, params.ith

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vizggml.errors import VizggmlError
 from vizggml.events import bus
 from vizggml.ggml import types
+from vizggml.ggml.kernels import mul_mat as reference
 from vizggml.ggml.kernels.chunks import ALL_EXPERTS, chunk_grid, shared_chunks
 from vizggml.ggml.kernels.fast import tiles
 from vizggml.ggml.kernels.fast.atomic import fetch_add
@@ -45,8 +46,11 @@ Dims = tuple[int, int, int, int]
 
 
 def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
-    """The twin of `kernels.mul_mat.forward_mul_mat`."""
+    """The twin of `kernels.mul_mat.forward_mul_mat`, which computes what there is no compiled dot product for."""
     src0, src1 = operands(dst)
+    if src0.type.name not in VEC_DOTS:
+        reference.forward_mul_mat(params, dst)
+        return
     if params.textbook:
         _multiply(params, dst, src0, src1, Operand.of(src1), 0)
     else:
@@ -55,15 +59,10 @@ def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
 
 
 def operands(dst: Tensor) -> tuple[Tensor, Tensor]:
-    """Weights and activations. VizggmlError where there is no dot product of them."""
+    """Weights and activations. VizggmlError where their rows have gaps."""
     src0, src1 = dst.src[0], dst.src[1]
     if src0 is None or src1 is None:
         raise VizggmlError(f"mul_mat {dst.name!r}: needs two sources")
-    if src0.type.name not in VEC_DOTS:
-        raise VizggmlError(
-            f"mul_mat {dst.name!r}: no compiled kernel for {src0.name!r} of type {src0.type}; "
-            f"there is one for {', '.join(VEC_DOTS)}"
-        )
     for t in (src0, src1):
         if t.nb[0] != t.type.type_size:
             raise VizggmlError(

@@ -7,12 +7,12 @@ from numba.core import types
 from numpy.typing import NDArray
 
 from vizggml.events import bus
-from vizggml.ggml.kernels import mul_mat_id
+from vizggml.ggml.kernels import mul_mat_id as reference
 from vizggml.ggml.kernels.chunks import chunk_grid, shared_chunks
 from vizggml.ggml.kernels.fast.atomic import fetch_add
 from vizggml.ggml.kernels.fast.lanes import INT, READ, SIX, TWO, WRITE, call_vec_dot, compiled, put_single
 from vizggml.ggml.kernels.fast.mul_mat import Operand, encoded, operands
-from vizggml.ggml.kernels.fast.traits import vec_dot
+from vizggml.ggml.kernels.fast.traits import VEC_DOTS, vec_dot
 from vizggml.ggml.kernels.mul_mat_id import RowGroups, encoded_size
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Memory, Tensor
@@ -21,11 +21,14 @@ MAPPING = types.Array(types.int32, 2, "C")
 
 
 def forward_mul_mat_id(params: ComputeParams, dst: Tensor) -> None:
-    """The twin of `kernels.mul_mat_id.forward_mul_mat_id`; the textbook's way is left to it."""
-    if params.textbook:
-        mul_mat_id.forward_mul_mat_id(params, dst)
-        return
+    """The twin of `kernels.mul_mat_id.forward_mul_mat_id`.
+
+    The textbook's way, and what there is no compiled dot product for, is left to that.
+    """
     src0, src1 = operands(dst)
+    if params.textbook or src0.type.name not in VEC_DOTS:
+        reference.forward_mul_mat_id(params, dst)
+        return
     ith, nth = params.ith, params.nth
     chunks = shared_chunks(params.chunks, nth)
     groups = RowGroups.in_scratch(params, dst, encoded_size(params, src0, src1))
