@@ -24,6 +24,14 @@ def test_norms(op: str, shape: Shape, gap: int, order: tuple[int, int, int], see
     assert_as_ggml(result(op, "F32", shape[::-1], a, params=(1e-5,), gap=gap), rtol=2e-5, atol=2e-5)
 
 
+@settings(max_examples=30, deadline=None)
+@given(shape=shapes, per_group=st.integers(1, 3), gap=gaps, order=orders, seed=seeds)
+def test_group_norm(shape: Shape, per_group: int, gap: int, order: tuple[int, int, int], seed: int) -> None:
+    a = tensor("F32", normal(seed, *shape) + 0.5, gap=gap, order=order)
+    n_groups = -(-shape[1] // per_group)
+    assert_as_ggml(result("GROUP_NORM", "F32", shape[::-1], a, params=(n_groups, 1e-5), gap=gap), rtol=2e-5, atol=2e-5)
+
+
 def test_rms_norm_of_a_long_row_is_summed_in_double() -> None:
     a = tensor("F32", normal(1, 1, 1, 2, 4096, scale=30.0))
     assert_as_ggml(result("RMS_NORM", "F32", (4096, 2), a, params=(1e-6,)), rtol=2e-7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vizggml.ggml.kernels import copy, elementwise, mask, norm, reduce, rope, rows, softmax
+from vizggml.ggml.kernels import copy, elementwise, mask, norm, place, reduce, rope, rows, softmax
 from vizggml.ggml.kernels.flash_attn import forward_flash_attn_ext
 from vizggml.ggml.kernels.mul_mat import forward_mul_mat
 from vizggml.ggml.kernels.mul_mat_id import forward_mul_mat_id
@@ -34,11 +34,14 @@ KERNELS: dict[str, Kernel] = {
     "NORM": norm.forward_norm,
     "RMS_NORM": norm.forward_rms_norm,
     "L2_NORM": norm.forward_l2_norm,
+    "GROUP_NORM": norm.forward_group_norm,
     "ROPE": rope.forward_rope,
     "ROPE_BACK": rope.forward_rope_back,
     "SOFT_MAX": softmax.forward_soft_max,
     "GET_ROWS": rows.forward_get_rows,
     "SET_ROWS": rows.forward_set_rows,
+    "SET": place.forward_set,
+    "ADD_ID": place.forward_add_id,
     "DUP": copy.forward_dup,
     "CPY": copy.forward_dup,
     "CONT": copy.forward_dup,

@@ -1,11 +1,11 @@
-"""Normalization kernels: RMS norm, alone and fused with its weight, layer norm, L2 norm."""
+"""Normalization kernels: RMS norm, alone and fused with its weight, layer norm, L2 norm, group norm."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from vizggml.ggml.kernels.elementwise import repeated
-from vizggml.ggml.kernels.floats import Floats, Rows, no_kernel, source, thread_rows
+from vizggml.ggml.kernels.floats import Floats, Rows, no_kernel, source, thread_range, thread_rows
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Tensor
 
@@ -61,3 +61,26 @@ def forward_l2_norm(params: ComputeParams, dst: Tensor) -> None:
     x = _rows_f32(dst, rows)
     norm = np.sqrt((x * x).sum(axis=-1, keepdims=True, dtype=np.float64).astype(F32))
     np.multiply(x, F32(1) / np.maximum(norm, F32(dst.op_param_f32(0))), out=dst.array()[rows])
+
+
+def forward_group_norm(params: ComputeParams, dst: Tensor) -> None:
+    """Groups of channels (`ne[2]`) brought to mean 0 and variance 1.
+
+    `ggml_compute_forward_group_norm`, ggml/src/ggml-cpu/ops.cpp.
+    """
+    src0 = source(dst, 0)
+    if src0.type.name != "F32" or dst.type.name != "F32":
+        raise no_kernel(dst)
+    n_groups, eps, one = dst.op_param_i32(0), F32(dst.op_param_f32(1)), F32(1)
+    each = -(-src0.ne[2] // n_groups)
+    for group in range(*thread_range(params, n_groups).indices(n_groups)):
+        channels = slice(group * each, min((group + 1) * each, src0.ne[2]))
+        x = src0.array()[:, channels]
+        if not x.size:
+            continue
+        count = x[0].size
+        mean = (x.sum(axis=(1, 2, 3), keepdims=True, dtype=np.float64) / count).astype(F32)
+        centred = x - mean
+        squares = np.square(centred).sum(axis=(1, 2, 3), keepdims=True, dtype=np.float64)
+        variance = (squares / count).astype(F32)
+        np.multiply(centred, one / np.sqrt(variance + eps), out=dst.array()[:, channels])
