@@ -174,7 +174,7 @@ def test_the_buffer_of_a_step_is_the_prefill_s(decoded: Page) -> None:
 def test_a_tensor_at_the_peak_is_selected_and_gone_to(decoded: Page) -> None:
     button = decoded.locator(".vg-at-peak")
     position = int(button.inner_text().rsplit(" ", 1)[1])
-    chip = decoded.locator(".vg-chip").first
+    chip = decoded.locator(".vg-peak-chip").first
     name = chip.locator(".vg-mono").inner_text()
     decoded.evaluate("drawn.length = 0")
     chip.click()
@@ -216,8 +216,8 @@ def test_a_brush_zooms_and_all_of_it_comes_back(decoded: Page) -> None:
 
 
 def test_the_key_x_zooms_to_the_selected_tensor(decoded: Page) -> None:
-    decoded.locator(".vg-chip").first.click()
-    name = decoded.locator(".vg-chip .vg-mono").first.inner_text()
+    decoded.locator(".vg-peak-chip").first.click()
+    name = decoded.locator(".vg-peak-chip .vg-mono").first.inner_text()
     decoded.locator(".vg-player").focus()
     decoded.evaluate("drawn.length = 0")
     decoded.keyboard.press("x")

@@ -1,9 +1,9 @@
 // Where the panes stand: in one column or two, so that those that are shown fill the player.
 
 /** The height of each pane at least, and its share of what is left over. @type {Record<string, [number, number]>} */
-const WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [210, 1.4], events: [132, 1], tables: [132, 1] };
+const WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 /** @type {Record<string, [number, number]>} */
-const NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [186, 1], events: [155, 1.1], tables: [155, 1] };
+const NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
 /** More than this none gets by need alone where all stand in one column. */
 const NARROW_MOST = 270;
 /** Of a detail that is a pane of its own. @type {[number, number]} */

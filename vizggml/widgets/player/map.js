@@ -186,7 +186,9 @@ export class MapPane {
     c.textBaseline = "middle";
     c.font = `12px ${fonts.ui}`;
     c.fillStyle = palette.ink;
-    c.fillText(left, LEFT, y + HEAD / 2);
+    const room = this.surface.width - LEFT - RIGHT - c.measureText(right).width - HEAD;
+    const most = c.measureText(left).width;
+    c.fillText(most > room ? cutEnd(left, Math.floor((left.length * room) / most)) : left, LEFT, y + HEAD / 2);
     c.fillStyle = palette.soft;
     c.textAlign = "right";
     c.fillText(right, this.surface.width - RIGHT, y + HEAD / 2);

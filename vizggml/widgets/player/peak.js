@@ -22,7 +22,7 @@ export class PeakLine {
     this.words = el("div", "vg-footnote");
     this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to the node at the peak (P)" });
     this.button.addEventListener("click", () => this.go());
-    this.list = el("div", "vg-chips", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
+    this.list = el("div", "vg-peak-list", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
     this.row = el("div", "vg-peak", {}, [this.button, this.list]);
     this.element = el("div", "vg-peaks", {}, [this.words, this.row]);
     /** @type {Map<number, HTMLElement>} */
@@ -63,7 +63,7 @@ export class PeakLine {
     swatch.style.background = `var(--vg-families-${familyOf(tracks.tensorString("op", t))})`;
     const name = visible(tracks.name(t));
     const bytes = formatBytes(life.col("size")[row]);
-    const chip = el("button", "vg-chip", { type: "button", title: `Select ${name} (${bytes}) and go to the peak` }, [
+    const chip = el("button", "vg-peak-chip", { type: "button", title: `Select ${name} (${bytes}) and go to the peak` }, [
       swatch,
       el("span", "vg-mono", { text: name }),
       el("span", "vg-soft vg-tabular", { text: bytes }),

@@ -81,7 +81,7 @@ function paintByteAxis(pane, c, plan) {
   c.textBaseline = "middle";
   c.textAlign = "right";
   c.lineWidth = 1;
-  for (const { value, label } of byteTicks(y0, y1, Math.max(2, Math.floor((height - TOP - BOTTOM) / TICK_HEIGHT)))) {
+  for (const { value, label } of byteTicks(y0, y1, Math.max(1, Math.floor((height - TOP - BOTTOM) / TICK_HEIGHT)))) {
     const y = Math.round(pane.y(value)) + 0.5;
     c.strokeStyle = palette.line;
     c.beginPath();
