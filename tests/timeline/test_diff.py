@@ -20,6 +20,7 @@ from vizggml.events import (
     ReserveBegin,
     TensorAssigned,
     TensorNamed,
+    TokenSampled,
 )
 from vizggml.ggml.tensor import Tensor
 from vizggml.llama.cparams import ContextParams
@@ -224,6 +225,18 @@ def test_every_evaluation_steps_with_its_like(flash: Diff) -> None:
     ]
     assert [flash.to_b(i) for i in begins[0]] == begins[1]
     assert [flash.to_a(j) for j in begins[1]] == begins[0]
+
+
+def test_the_text_is_compared_by_position() -> None:
+    """What is sampled from a recording that began two tokens later is held against the same positions."""
+
+    def sampled(first: int, text: str) -> Trace:
+        return trace_of(*(TokenSampled(ord(c), c, 1.0, first + k) for k, c in enumerate(text)))
+
+    later = diff(sampled(5, "abcd"), sampled(7, "cdef")).summary()
+    assert "The text is the same where both have it, at 2 positions." in later
+    parted = diff(sampled(5, "abcd"), sampled(5, "abXd")).summary()
+    assert "The text parts at position 7: 'c' in A, 'X' in B." in parted
 
 
 def test_two_plans_of_a_shape_as_llama_cpp_has_them() -> None:

@@ -56,8 +56,8 @@ class Whole:
     evaluations: int
     kv: int
     compute: int
-    pieces: tuple[str, ...] = ()
-    """The sampled tokens' texts."""
+    sampled: tuple[tuple[int, str], ...] = ()
+    """The sampled tokens: position and text."""
 
 
 @dataclass(eq=False)
@@ -224,13 +224,14 @@ def whole(side: Side) -> Whole:
     tokens = tracks.track("token")
     sampled = tokens["sampled"] != 0
     order = np.argsort(tokens["pos"][sampled], kind="stable")
+    positions, pieces = (tokens[c][sampled][order].tolist() for c in ("pos", "piece"))
     return Whole(
         events=tracks.n_events,
         graphs=len(side.graphs),
         evaluations=len(tracks.track("eval")["index"]),
         kv=kv_bytes(tracks),
         compute=compute_bytes(tracks),
-        pieces=tuple(tracks.string(k) for k in tokens["piece"][sampled][order].tolist()),
+        sampled=tuple((pos, tracks.string(k)) for pos, k in zip(positions, pieces, strict=True)),
     )
 
 

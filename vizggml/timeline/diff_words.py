@@ -182,17 +182,18 @@ def _alone(found: Diff) -> str:
 
 
 def _text(found: Diff) -> str:
-    a, b = found.whole_a.pieces, found.whole_b.pieces
-    if not a or not b:
-        return ""
-    for k, (piece_a, piece_b) in enumerate(zip(a, b, strict=False)):
-        if piece_a != piece_b:
+    a, b = (dict(whole.sampled) for whole in (found.whole_a, found.whole_b))
+    both = sorted(a.keys() & b.keys())
+    for pos in both:
+        if a[pos] != b[pos]:
             return (
-                f"The text parts at token {k + 1}: {piece_a!r} in {found.labels[0]}, {piece_b!r} in {found.labels[1]}."
+                f"The text parts at position {pos}: {a[pos]!r} in {found.labels[0]}, {b[pos]!r} in {found.labels[1]}."
             )
-    if len(a) == len(b):
+    if not both:
+        return ""
+    if len(a) == len(b) == len(both):
         return "The text is the same."
-    return f"The text is the same for {min(len(a), len(b)):,} tokens; then one ends ({len(a):,} and {len(b):,})."
+    return f"The text is the same where both have it, at {len(both):,} position{'s' if len(both) > 1 else ''}."
 
 
 def bytes_pair(a: int, b: int) -> str:
