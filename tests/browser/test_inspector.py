@@ -72,7 +72,7 @@ def test_a_tensor_found_by_search_tells_its_facts(trace: Trace, tmp_path: Path, 
     expect(page.locator(".vg-inspector-name")).to_have_text("At")
     expect(page.locator(".vg-inspector-line")).to_contain_text("reads the bytes of A as 4 x 6")
     for label, said in (
-        ("type", "F32, 32 bits an element"),
+        ("type", "F32 (32 bits an element)"),
         ("ne", "[4, 6, 1, 1]"),
         ("nb", "[24, 4, 96, 96]"),
         ("layout", "transposed: nb[0] > nb[1]"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from vizggml.ggml.types import TYPES
 from vizggml.timeline.record import record
 from vizggml.timeline.trace import Trace
 from vizggml.views.inspector import Jump, Link, facts_of, layout_of, walk_of
+from vizggml.views.inspector_picture import inspector_picture
 
 
 @pytest.fixture(scope="module")
@@ -190,3 +193,26 @@ def test_what_there_is_not_is_refused(lesson: Trace) -> None:
         facts_of(lesson.tracks(), 99)
     with pytest.raises(VizggmlError, match="step"):
         facts_of(lesson.tracks(), 0, len(lesson))
+
+
+def words(svg: str) -> list[str]:
+    return [text.text or "" for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_the_figure_says_the_strides_and_the_values(lesson: Trace) -> None:
+    tracks = lesson.tracks()
+    text = words(inspector_picture(tracks, len(tracks) - 1, tensor=id_of(lesson, "W")))
+    assert {"nb[0] = 4: 3 steps of 4 B", "nb[1] = 12: 2 steps of 12 B", "0", "4", "8", "12", "16", "20"} <= set(text)
+    assert dict(pairwise(text))["plan offset"] == "0 of chunk 0, 24 B, padded to 32 B"
+    text = words(inspector_picture(tracks, len(tracks) - 1, tensor=id_of(lesson, "sum")))
+    assert "minimum -12, maximum -1.5, mean -6.75, rms 8.551, 0 not finite" in text
+
+
+def test_a_view_with_gaps_shows_what_is_skipped() -> None:
+    with record() as trace:
+        ctx = ggml.Context(mem_size=1 << 16, no_alloc=True)
+        x = ctx.new_tensor("F32", (8, 4), name="x")
+        ggml.view_2d(ctx, x, 4, 4, 32, 16).set_name("half")
+    text = words(inspector_picture(trace.tracks(), len(trace) - 1, tensor=id_of(trace, "half")))
+    assert "nb[1] = 32: 4 steps of 32 B, 16 B of each skipped" in text
+    assert dict(pairwise(text))["view of"] == "x + 16 B"

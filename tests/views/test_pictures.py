@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import pytest
 
@@ -56,9 +57,9 @@ def test_each_is_a_whole_svg_with_the_steps_sentence(lesson: Tracks, theme: str)
 
 def test_the_tensor_by_its_numbers(lesson: Tracks) -> None:
     text = words(picture(lesson, "tensor", step_of(lesson, "NodeAppended", 0)))
-    facts = dict(zip(text[2::2], text[3::2], strict=False)) | dict(zip(text[3::2], text[4::2], strict=False))
-    assert (facts["name"], facts["op"], facts["ne"], facts["nb"]) == ("wx", "MUL_MAT", "2", "4, 8, 8, 8")
-    assert (facts["size"], facts["reads"], facts["read by"]) == ("8 B", "W, x", "sum")
+    facts = dict(pairwise(text))
+    assert (facts["name"], facts["op"], facts["ne"], facts["nb"]) == ("wx", "MUL_MAT", "[2, 1, 1, 1]", "[4, 8, 8, 8]")
+    assert (facts["bytes"], facts["reads"], facts["read by"]) == ("8 B", "W, x", "sum")
 
 
 def test_the_free_list_has_the_endless_block_at_the_end(lesson: Tracks) -> None:

@@ -13,6 +13,7 @@ from vizggml.timeline.tracks import Tracks
 from vizggml.views import labels, sheet
 from vizggml.views.details import DETAILS
 from vizggml.views.graph_layout import graph_layout
+from vizggml.views.inspector_picture import inspector_picture
 from vizggml.views.memory import Plan, check_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, family
 from vizggml.views.sheet import INNER, Column, Pane, Row
@@ -173,4 +174,5 @@ PICTURES: dict[str, PictureOf] = {
     "timeline": timeline_picture,
     "events": events_picture,
     **{name: table_picture(name) for name in DETAILS},
+    "tensor": inspector_picture,
 }

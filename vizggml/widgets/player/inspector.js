@@ -191,7 +191,7 @@ export class Inspector {
     const bits = (8 * shape.size) / shape.blck;
     const per = Number.isInteger(bits) ? bits : bits.toFixed(2).replace(/0$/, "");
     const type = tracks.tensorString("type", t);
-    this.show("type", [shape.size ? `${type}, ${per} bits ${shape.blck > 1 ? "a weight" : "an element"}` : type]);
+    this.show("type", [shape.size ? `${type} (${per} bits ${shape.blck > 1 ? "a weight" : "an element"})` : type]);
     this.show("block", [shape.blck > 1 ? `${shape.blck} elements in ${shape.size} bytes` : `1 element in ${shape.size} byte${shape.size === 1 ? "" : "s"}`]);
     this.show("ne", [`[${shape.ne.join(", ")}]`]);
     this.show("nb", [`[${shape.nb.join(", ")}]`]);
