@@ -98,7 +98,7 @@ def test_the_text_of_a_pdf_is_text(recorded: Trace, tmp_path: Path) -> None:
     assert float(page.mediabox.width) == 690
     words = page.extract_text().split()
     assert {"Tensor", "wx", "MUL_MAT", "F32", "W$_1,", "x"} <= set(words)
-    assert words[words.index("nb") + 1 :][:4] == ["4,", "8,", "8,", "8"]
+    assert words[words.index("nb") + 1 :][:4] == ["[4,", "8,", "8,", "8]"]
 
 
 def test_a_rectangle_has_its_colour_where_it_lies() -> None:

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:2821192f87730a523c678a2857c21fd9c8a3b8c2e9c40740c0977de97cb555cc
+// vizggml player, bundled; sources sha256:18137c3097702cf937be03b7553e3ad64c566988e140ada048d788616181207b
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -2544,6 +2544,7 @@ var Inspector = class {
     this.walk = new StrideWalk(player, pane);
     this.values = new ValuesSection(player, pane);
     this.empty = el("div", "vg-empty", { text: "No tensor at this step. Choose one in the graph, in the memory map, or by a search." });
+    this.empty.hidden = true;
     this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), this.makeChain(), this.makeLife(), this.makeKin()]);
     this.right = el("div", "vg-inspector-side", {}, [this.makeWalk(), this.values.element]);
     this.sides = el("div", "vg-inspector-sides", {}, [this.left, this.right]);
@@ -2670,7 +2671,7 @@ var Inspector = class {
     const bits = 8 * shape.size / shape.blck;
     const per = Number.isInteger(bits) ? bits : bits.toFixed(2).replace(/0$/, "");
     const type = tracks.tensorString("type", t);
-    this.show("type", [shape.size ? `${type}, ${per} bits ${shape.blck > 1 ? "a weight" : "an element"}` : type]);
+    this.show("type", [shape.size ? `${type} (${per} bits ${shape.blck > 1 ? "a weight" : "an element"})` : type]);
     this.show("block", [shape.blck > 1 ? `${shape.blck} elements in ${shape.size} bytes` : `1 element in ${shape.size} byte${shape.size === 1 ? "" : "s"}`]);
     this.show("ne", [`[${shape.ne.join(", ")}]`]);
     this.show("nb", [`[${shape.nb.join(", ")}]`]);
@@ -2717,7 +2718,7 @@ var Inspector = class {
     const root = relations.root(t);
     const place3 = placeAt(player, t, step);
     const offs = root === t ? 0 : table("view_offs");
-    const own = tracks.columns.column("tensor.external")[root] ? "not planned: memory of its own" : "not planned";
+    const own = tracks.columns.column("tensor.external")[root] ? "not planned: its own" : "not planned";
     const padded = life && life.padded > life.size ? `, padded to ${formatBytes(life.padded)}` : "";
     this.show("plan", life ? [`${life.offset + offs} of ${life.where}, ${formatBytes(life.size)}${padded}`] : [own], life ? String(life.offset + offs) : "");
     this.show("place", place3 ? [`${place3.offset} of buffer ${place3.buffer}${place3.name ? ` (${place3.name})` : ""}`] : ["no memory at this step"], place3 ? String(place3.offset) : "");

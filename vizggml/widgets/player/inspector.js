@@ -55,6 +55,7 @@ export class Inspector {
     this.walk = new StrideWalk(player, pane);
     this.values = new ValuesSection(player, pane);
     this.empty = el("div", "vg-empty", { text: "No tensor at this step. Choose one in the graph, in the memory map, or by a search." });
+    this.empty.hidden = true;
     this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), this.makeChain(), this.makeLife(), this.makeKin()]);
     this.right = el("div", "vg-inspector-side", {}, [this.makeWalk(), this.values.element]);
     this.sides = el("div", "vg-inspector-sides", {}, [this.left, this.right]);
@@ -242,7 +243,7 @@ export class Inspector {
     const root = relations.root(t);
     const place = placeAt(player, t, step);
     const offs = root === t ? 0 : table("view_offs");
-    const own = tracks.columns.column("tensor.external")[root] ? "not planned: memory of its own" : "not planned";
+    const own = tracks.columns.column("tensor.external")[root] ? "not planned: its own" : "not planned";
     const padded = life && life.padded > life.size ? `, padded to ${formatBytes(life.padded)}` : "";
     this.show("plan", life ? [`${life.offset + offs} of ${life.where}, ${formatBytes(life.size)}${padded}`] : [own], life ? String(life.offset + offs) : "");
     this.show("place", place ? [`${place.offset} of buffer ${place.buffer}${place.name ? ` (${place.name})` : ""}`] : ["no memory at this step"], place ? String(place.offset) : "");
