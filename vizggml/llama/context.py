@@ -90,10 +90,6 @@ class Context(Reservation):
         self._generation = 0
         self.before_node: Hook | None = None
         self.after_node: Hook | None = None
-        if hparams.n_expert:
-            raise VizggmlError(
-                f"architecture {hparams.architecture}: it is planned, not computed: MUL_MAT_ID has no kernel"
-            )
         cp = _computable(CParams.resolve(params, hparams))
         self.backend = CPUBackend(cp.n_threads, textbook=cp.textbook, fast=cp.fast)
         self.device: DeviceBackend | None = None
