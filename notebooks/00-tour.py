@@ -80,7 +80,7 @@ print(f"{len(trace):,} events")
 #
 # - Which tensors make the peak? The line under the memory timeline names them.
 # - After which node is `attn_norm-0` freed in the first plan? Press **Home**, then **/**, type the name, take the first
-#   one found with **Enter**; then **t**, again and again, goes through all that happens to it.
+#   one found with **Enter**, leave with **Esc**; then **t**, again and again, goes through all that happens to it.
 # - Why did a tensor not go into a free block? Choose *BlockConsidered* in the list of events, and look for *too small*.
 
 # %%

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:18137c3097702cf937be03b7553e3ad64c566988e140ada048d788616181207b
+// vizggml player, bundled; sources sha256:e742d1462297c8d0c6fafcc4f2cbaf467ec17f756aa3cc93a5bbacaa614cf27e
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -4240,7 +4240,17 @@ var GraphPainter = class {
       if (!members) frame(c, palette, item);
       else if (!this.holds(item, members)) continue;
       else if (item.card) frame(c, palette, item);
-      title(c, palette, fonts, item, scale, seen);
+      title(c, palette, fonts, item, scale, seen, false);
+    }
+  }
+  /** The labels that lie over boxes, because theirs is no room of their own: painted last.
+   * @param {Context} c @param {{width: number, height: number}} size @param {View} view @param {Palette} palette
+   * @param {Fonts} fonts @param {Set<number> | null} members */
+  titles(c, size, view, palette, fonts, members) {
+    const seen = inSight(size, view);
+    c.textBaseline = "middle";
+    for (const item of this.folding.items) {
+      if (!item.card && isSeen(item, seen) && (!members || this.holds(item, members))) title(c, palette, fonts, item, view.scale, seen, true);
     }
   }
   /** @param {Item} item @param {Set<number>} members */
@@ -4387,11 +4397,11 @@ function frame(c, palette, item) {
   c.fill();
   c.stroke();
 }
-function title(c, palette, fonts, item, scale, seen) {
+function title(c, palette, fonts, item, scale, seen, last) {
   const least = item.card ? 14 : 11;
   const size = scale > 1.2 ? least * 1.2 / scale : Math.max(least, 10.5 / scale);
   const room = (item.w - 24) / size / 0.56;
-  const number = /\d+$/.exec(item.label)?.[0] ?? "";
+  const number = (/(\d+ to )?\d+$/.exec(item.label)?.[0] ?? "").replace(" to ", "–");
   const label = item.label.length <= room || item.card ? cutEnd(item.label, Math.floor(room)) : number.length <= room ? number : "";
   if (!label) return;
   c.font = `600 ${size}px ${fonts.ui}`;
@@ -4399,6 +4409,7 @@ function title(c, palette, fonts, item, scale, seen) {
   const [left, top] = [Math.max(item.x + 14, Math.min(seen.left + 10 / scale, item.x + item.w - width - 14)), Math.max(item.y, Math.min(seen.top, item.y + item.h - HEADER2))];
   const out = !item.card && (top > item.y || left > item.x + 14);
   const over = !item.card && (out || size > HEADER2 - 8);
+  if (over !== last) return;
   const y = item.card ? item.y + 22 : over ? top + 3 / scale + size * 0.65 : item.y + HEADER2 / 2 + 1;
   if (over) {
     c.fillStyle = palette.panel;
@@ -5945,6 +5956,7 @@ var GraphPane = class extends GraphCamera {
     const before = this.shown;
     this.current = index;
     this.choice.value = String(index);
+    if (this.foldButton) this.foldButton.hidden = !this.drawing(index).folding.folds.length;
     const now = (
       /** @type {Drawing} */
       this.shown
@@ -6104,6 +6116,7 @@ var GraphPane = class extends GraphCamera {
       paintBackends(c, player, folding, step, view.scale, STRIP2);
       paintCopies(c, player, drawing, step, view.scale);
       if (about2 >= 0) paintKin(c, player, drawing, about2, this.showPath ? reach(player, about2, true) : null, view.scale, members);
+      painter.titles(c, surface, view, player.palette, player.fonts, members);
       paintUnlike(c, player, folding, view.scale, members);
       if (this.marks.size) paintMarks2(c, player, folding, this.marks, view.scale);
       paintFound(c, player, folding, this.found, view.scale);
@@ -6290,7 +6303,7 @@ var Help = class {
     this.card = el("div", "vg-help-card", { role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1" }, [
       el("div", "vg-help-head", {}, [el("h2", "", { text: "Keys" }), this.close]),
       el("div", "vg-help-rows", {}, rows),
-      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph, Enter opens or folds the current block." })
+      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph two fingers zoom too, and Enter opens or folds the current block." })
     ]);
     this.element = el("div", "vg-help", {}, [this.card]);
     this.element.hidden = true;

@@ -131,6 +131,7 @@ export class GraphPane extends GraphCamera {
     const before = this.shown;
     this.current = index;
     this.choice.value = String(index);
+    if (this.foldButton) this.foldButton.hidden = !this.drawing(index).folding.folds.length;
     const now = /** @type {Drawing} */ (this.shown);
     if (before && !now.view && before.folding.width === now.folding.width && before.folding.height === now.folding.height) {
       now.view = before.view && { ...before.view };
@@ -305,6 +306,7 @@ export class GraphPane extends GraphCamera {
       paintBackends(c, player, folding, step, view.scale, STRIP);
       paintCopies(c, player, drawing, step, view.scale);
       if (about >= 0) paintKin(c, player, drawing, about, this.showPath ? reach(player, about, true) : null, view.scale, members);
+      painter.titles(c, surface, view, player.palette, player.fonts, members);
       paintUnlike(c, player, folding, view.scale, members);
       if (this.marks.size) paintMarks(c, player, folding, this.marks, view.scale);
       paintFound(c, player, folding, this.found, view.scale);

@@ -129,7 +129,18 @@ export class GraphPainter {
       if (!members) frame(c, palette, item);
       else if (!this.holds(item, members)) continue;
       else if (item.card) frame(c, palette, item);
-      title(c, palette, fonts, item, scale, seen);
+      title(c, palette, fonts, item, scale, seen, false);
+    }
+  }
+
+  /** The labels that lie over boxes, because theirs is no room of their own: painted last.
+   * @param {Context} c @param {{width: number, height: number}} size @param {View} view @param {Palette} palette
+   * @param {Fonts} fonts @param {Set<number> | null} members */
+  titles(c, size, view, palette, fonts, members) {
+    const seen = inSight(size, view);
+    c.textBaseline = "middle";
+    for (const item of this.folding.items) {
+      if (!item.card && isSeen(item, seen) && (!members || this.holds(item, members))) title(c, palette, fonts, item, view.scale, seen, true);
     }
   }
 
@@ -295,12 +306,13 @@ function frame(c, palette, item) {
 
 /** A frame's label, whether it can be opened or folded, and what it is unlike; as far as there is room to read it. The
  * label of an open section whose head is out of sight stands at the edge.
- * @param {Context} c @param {Palette} palette @param {Fonts} fonts @param {Item} item @param {number} scale @param {Seen} seen */
-function title(c, palette, fonts, item, scale, seen) {
+ * @param {Context} c @param {Palette} palette @param {Fonts} fonts @param {Item} item @param {number} scale @param {Seen} seen
+ * @param {boolean} last whether those are painted that lie over boxes, or the others */
+function title(c, palette, fonts, item, scale, seen, last) {
   const least = item.card ? 14 : 11;
   const size = scale > 1.2 ? (least * 1.2) / scale : Math.max(least, 10.5 / scale);
   const room = (item.w - 24) / size / 0.56;
-  const number = /\d+$/.exec(item.label)?.[0] ?? "";
+  const number = (/(\d+ to )?\d+$/.exec(item.label)?.[0] ?? "").replace(" to ", "–");
   const label = item.label.length <= room || item.card ? cutEnd(item.label, Math.floor(room)) : number.length <= room ? number : "";
   if (!label) return;
   c.font = `600 ${size}px ${fonts.ui}`;
@@ -308,6 +320,7 @@ function title(c, palette, fonts, item, scale, seen) {
   const [left, top] = [Math.max(item.x + 14, Math.min(seen.left + 10 / scale, item.x + item.w - width - 14)), Math.max(item.y, Math.min(seen.top, item.y + item.h - HEADER))];
   const out = !item.card && (top > item.y || left > item.x + 14);
   const over = !item.card && (out || size > HEADER - 8);
+  if (over !== last) return;
   const y = item.card ? item.y + 22 : over ? top + 3 / scale + size * 0.65 : item.y + HEADER / 2 + 1;
   if (over) {
     c.fillStyle = palette.panel;

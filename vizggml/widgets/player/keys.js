@@ -101,7 +101,7 @@ export class Help {
     this.card = el("div", "vg-help-card", { role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1" }, [
       el("div", "vg-help-head", {}, [el("h2", "", { text: "Keys" }), this.close]),
       el("div", "vg-help-rows", {}, rows),
-      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph, Enter opens or folds the current block." }),
+      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph two fingers zoom too, and Enter opens or folds the current block." }),
     ]);
     this.element = el("div", "vg-help", {}, [this.card]);
     this.element.hidden = true;
