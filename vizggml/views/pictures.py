@@ -11,15 +11,19 @@ from vizggml.errors import VizggmlError
 from vizggml.timeline.sentences import render
 from vizggml.timeline.tracks import Tracks
 from vizggml.views import labels, sheet
+from vizggml.views.arena import arena_picture
 from vizggml.views.details import DETAILS
 from vizggml.views.graph_layout import graph_layout
 from vizggml.views.inspector_picture import inspector_picture
+from vizggml.views.kv import kv_picture
 from vizggml.views.memory import Plan, check_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, family
+from vizggml.views.scratch import scratch_picture
 from vizggml.views.sheet import INNER, Column, Pane, Row
 from vizggml.views.still import bound_words, draw_map, draw_timeline, graph_at, status_at, still
 from vizggml.views.svg import Svg, draw_graph, text_of
 from vizggml.views.tables import Tensors, read_graph
+from vizggml.views.threads import threads_picture
 
 EVENTS_BEFORE = 12
 EVENTS_AFTER = 10
@@ -175,4 +179,8 @@ PICTURES: dict[str, PictureOf] = {
     "events": events_picture,
     **{name: table_picture(name) for name in DETAILS},
     "tensor": inspector_picture,
+    "arena": arena_picture,
+    "kv": kv_picture,
+    "scratch": scratch_picture,
+    "threads": threads_picture,
 }

@@ -58,6 +58,15 @@ def sheet(
     return document(WIDTH, y, body, theme=theme, title=f"{title}, step {step:,}. {sentence}".strip())
 
 
+def stacked(*panes: Pane) -> Pane:
+    """Panes one under the other."""
+    lines, y = [], 0.0
+    for drawn, height in panes:
+        lines += [f'<g transform="translate(0,{y:g})">', *drawn, "</g>"]
+        y += height
+    return lines, y
+
+
 def wrapped(text: str, width: int, most: int) -> list[str]:
     """`text` in at most `most` lines of `width` characters; what does not fit is left out, and an ellipsis says so."""
     lines = textwrap.wrap(labels.visible(text), width, break_on_hyphens=False)

@@ -1,0 +1,178 @@
+"""The KV cache for print: cells from left to right, layers from top to bottom, K over V, coloured by sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vizggml.timeline.sentences import show_bytes
+from vizggml.timeline.tracks import Tracks
+from vizggml.views import sheet
+from vizggml.views.details import DETAILS, field_at
+from vizggml.views.sheet import INNER, Pane
+from vizggml.views.svg import Svg, text_of
+
+LEFT = 44.0
+WIDE = INNER - LEFT
+POSITIONS = 20.0
+LAYER = 14.0
+MOST = 150.0
+FEWEST = 32
+SEQUENCES = (0, 3, 2, 1, 4)
+"""Families whose colours sequences wear, as in the player."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A cache at one step. `seq` and `pos` are -1 where a cell is free; `slot` are runs of cells (first, how many) that
+    the newest tokens went to, and `pending` says for K and V which layers have not written them yet."""
+
+    n_cells: int
+    n_layer: int
+    used: int
+    seq: NDArray[np.int64]
+    pos: NDArray[np.int64]
+    slot: list[tuple[int, int]]
+    pending: NDArray[np.bool_]
+    words: str
+
+
+def cache_at(tracks: Tracks, step: int) -> Cache | None:
+    """The cache that the step is about: its event's, else the one that took tokens last. None where there is none."""
+    number = _number(tracks, step)
+    made = tracks.track("cache")
+    found = np.flatnonzero(made["cache"] == number)
+    cells = tracks.track("cell")
+    mine = cells["cell"][cells["cache"] == number]
+    if number < 0 or not (len(found) or len(mine)):
+        return None
+    used = int(mine.max(initial=-1)) + 1
+    n_cells = int(made["n_cells"][found[0]]) if len(found) else max(FEWEST, used)
+    n_layer = int(made["n_layer"][found[0]]) if len(found) else 1
+    seq, pos = np.full(n_cells, -1), np.full(n_cells, -1)
+    held = tracks.at("cell", step)
+    rows = np.flatnonzero((held["cache"] == number) & (held["cell"] < n_cells))
+    for r in rows[np.argsort(-held["seq"][rows], kind="stable")]:
+        seq[held["cell"][r]], pos[held["cell"][r]] = held["seq"][r], held["pos"][r]
+    slot, pending = _slot(tracks, step, number, n_layer)
+    taken = int((seq >= 0).sum())
+    nbytes = sum(int(made[f"nbytes_{side}"][found[0]]) for side in "kv") if len(found) else 0
+    size = f", {show_bytes(round(nbytes / n_cells * taken))} of {show_bytes(nbytes)}" if nbytes else ""
+    words = f"{taken:,} of {n_cells:,} cells taken{size}{_heads(tracks, number)}"
+    return Cache(n_cells, n_layer, used, seq, pos, slot, pending, words)
+
+
+def _number(tracks: Tracks, step: int) -> int:
+    said = field_at(tracks, step, "cache")
+    if said is not None:
+        return int(said)
+    slot = tracks.track("slot")
+    at = int(np.searchsorted(slot["a"], step, side="right")) - 1
+    if at >= 0:
+        return int(slot["cache"][at])
+    known = tracks["t.cache.cache"] if len(tracks["t.cache.cache"]) else tracks["t.cell.cache"]
+    return int(known[-1]) if len(known) else -1
+
+
+def _slot(tracks: Tracks, step: int, number: int, n_layer: int) -> tuple[list[tuple[int, int]], NDArray[np.bool_]]:
+    held = tracks.at("slot", step)
+    mine = np.flatnonzero(held["cache"] == number)
+    slot = [(int(held["cell"][r]), int(held["n_cells"][r])) for r in mine]
+    done = np.zeros((2, n_layer), np.int64)
+    if slot:
+        kv = tracks.track("kv")
+        since = (kv["a"] >= held["a"][mine[0]]) & (kv["a"] <= step) & (kv["cache"] == number) & (kv["layer"] < n_layer)
+        np.add.at(done, (kv["which"][since], kv["layer"][since]), kv["n_cells"][since])
+    return slot, done < sum(n for _, n in slot)
+
+
+def _heads(tracks: Tracks, number: int) -> str:
+    mine = (tracks["cache_layer.cache"] == number) & (tracks["cache_layer.n_head"] > 0)
+    asked, kept = (tracks[f"cache_layer.{name}"][mine].tolist() for name in ("n_head", "n_head_kv"))
+    pairs = set(zip(asked, kept, strict=True))
+    if len(pairs) != 1:
+        return ""
+    ((n_head, n_head_kv),) = pairs
+    return f"; in each layer {n_head} query heads read {n_head_kv} KV heads"
+
+
+def draw_cache(cache: Cache) -> Pane:
+    """The cells that the trace uses, and under them the words."""
+    shown = min(cache.n_cells, max(FEWEST, -(-cache.used // 8) * 8))
+    room = WIDE / shown
+    gap = 1.0 if room > 5 else 0.0
+    high = min(MOST, cache.n_layer * LAYER)
+    tops = {"pos": 0.0, "K": POSITIONS + 5, "V": POSITIONS + 10 + high}
+    out = []
+    for name, y in tops.items():
+        h = POSITIONS if name == "pos" else high
+        out.append(f'<text class="word soft end" x="{LEFT - 8:g}" y="{y + h / 2 + 4:g}">{name}</text>')
+        out.append(f'<rect class="section" x="{LEFT:g}" y="{y:g}" width="{WIDE:g}" height="{h:g}"/>')
+    for first, n, seq in _runs(cache.seq[:shown], room):
+        colour = f"f{SEQUENCES[seq % len(SEQUENCES)]}"
+        for name, y in tops.items():
+            h, faint = (POSITIONS, "") if name == "pos" else (high, ' opacity="0.82"')
+            x, w = LEFT + first * room, max(0.6, n * room - gap)
+            out.append(f'<rect class="{colour}" x="{x:.2f}" y="{y:g}" width="{w:.2f}" height="{h:g}"{faint}/>')
+    out += _positions(cache, shown, room)
+    each = high / cache.n_layer
+    if each >= 4:
+        for y in (tops["K"], tops["V"]):
+            lines = "".join(f"M{LEFT:g} {y + il * each:g}h{WIDE:g}" for il in range(1, cache.n_layer))
+            out += [f'<path class="cut" fill="none" d="{lines}"/>'] if lines else []
+    for side, y in enumerate((tops["K"], tops["V"])):
+        for first, n in cache.slot:
+            box = f'x="{LEFT + first * room:.2f}" width="{max(1.5, n * room):.2f}"'
+            out += [
+                f'<rect class="page" {box} y="{y + il * each:.2f}" height="{each:.2f}"/>'
+                for il in np.flatnonzero(cache.pending[side]).tolist()
+            ]
+            out.append(f'<rect class="live" {box} y="{y:g}" height="{high:g}"/>')
+    y = tops["V"] + high
+    stride = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192) if s * room >= 50)
+    for cell in range(0, shown, stride):
+        out.append(f'<path class="axis" d="M{LEFT + cell * room:.1f} {y:g}v5"/>')
+        out.append(f'<text class="small soft" x="{LEFT + cell * room + 2:.1f}" y="{y + 13:g}">{cell}</text>')
+    out.append(f'<text class="small soft end" x="{LEFT - 8:g}" y="{y + 13:g}">cell</text>')
+    return [*out, *_foot(cache, y + 34)], y + 44
+
+
+def _runs(seq: NDArray[np.int64], room: float) -> list[tuple[int, int, int]]:
+    """Taken cells: (first, how many, sequence), each alone where there is room to tell them apart."""
+    runs: list[tuple[int, int, int]] = []
+    for cell in np.flatnonzero(seq >= 0).tolist():
+        last = runs[-1] if runs else None
+        if room <= 5 and last and last[2] == seq[cell] and last[0] + last[1] == cell:
+            runs[-1] = last[0], last[1] + 1, last[2]
+        else:
+            runs.append((cell, 1, int(seq[cell])))
+    return runs
+
+
+def _positions(cache: Cache, shown: int, room: float) -> list[str]:
+    if room < 7.0 * len(str(cache.pos[:shown].max(initial=0))):
+        return []
+    return [
+        f'<text class="name on mid" x="{LEFT + (cell + 0.5) * room:.1f}" y="14">{cache.pos[cell]}</text>'
+        for cell in np.flatnonzero(cache.pos[:shown] >= 0).tolist()
+    ]
+
+
+def _foot(cache: Cache, y: float) -> list[str]:
+    x = 0.0
+    out = []
+    for seq in sorted(set(cache.seq[cache.seq >= 0].tolist()))[:6]:
+        out.append(f'<rect class="f{SEQUENCES[seq % 5]}" x="{x:g}" y="{y - 9:g}" width="10" height="10" rx="2"/>')
+        out.append(f'<text class="word soft" x="{x + 15:g}" y="{y:g}">sequence {seq}</text>')
+        x += 96
+    out.append(f'<text class="word" x="{x:g}" y="{y:g}">{text_of(cache.words)}</text>')
+    return out
+
+
+def kv_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
+    cache = cache_at(tracks, step)
+    detail = DETAILS["kv"]
+    pane = draw_cache(cache) if cache else sheet.table(detail.columns, [], empty="No cache stands at this step.")
+    return sheet.sheet(tracks, step, "KV cache", pane, theme=theme)
