@@ -189,7 +189,7 @@ def test_a_tensor_at_the_peak_is_selected_and_gone_to(decoded: Page) -> None:
 def test_the_timeline_stands_by_address_or_by_tensor(decoded: Page) -> None:
     choice = decoded.get_by_label("How the timeline is stacked")
     decoded.evaluate("drawn.length = 0")
-    choice.select_option(label="by tensor, largest on top")
+    choice.select_option(label="by tensor, largest first")
     expect(choice).to_have_value("size")
     until(decoded, "drawn.includes('largest') && drawn.includes('smallest')")
     decoded.locator(".vg-pane-timeline .vg-surface").click(position={"x": 4, "y": 4})

@@ -110,6 +110,24 @@ def test_the_still_draws_what_lives_and_a_line_at_the_most_of_it() -> None:
     assert "Memory timeline: 3 tensors, 16 B = lower bound" in texts(parsed(still(teaching())))
 
 
+def test_the_chunks_of_two_allocators_are_told_apart() -> None:
+    tracks = teaching()
+    for column, value in (
+        ("a", 0),
+        ("b", 8),
+        ("allocator", 1),
+        ("chunk", 0),
+        ("offset", 0),
+        ("size", 1024),
+        ("owner", 2),
+    ):
+        name = f"t.block.{column}"
+        tracks.columns[name] = np.append(tracks.columns[name], np.array([value], tracks.columns[name].dtype))
+    words = texts(parsed(still(tracks, 7)))
+    assert "allocator 0, chunk 0: 8 B of 16 B in use" in words
+    assert "allocator 1, chunk 0: 1 KiB of 1 KiB in use" in words
+
+
 def test_the_line_of_what_lives_is_coarser_where_it_would_be_hatching() -> None:
     """3,000 positions that hold 8 and 16 bytes by turns, on 700 to 900 pixels: steps of 12 pixels, all at 16."""
     tracks = teaching()

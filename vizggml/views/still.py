@@ -209,11 +209,13 @@ def _ticks(plan: Plan, left: float, top: float, across: float, up: float) -> lis
 def draw_map(bars: Sequence[Bar], tensors: Tensors, width: float) -> tuple[list[str], float]:
     """A bar for each chunk, to scale by address: tensors in colour, free blocks hatched with their size."""
     out = ['<text class="head" x="0" y="10">Memory map</text>']
+    several = len({bar.allocator for bar in bars}) > 1
     y = 22.0
     for bar in bars:
         size = max(1, bar.size, max(b.offset + b.size for b in bar.blocks))
         used = sum(b.size for b in bar.blocks if b.owner >= 0)
-        words = f"chunk {bar.chunk}: {labels.size(used)} of {labels.size(size)} in use"
+        whose = f"allocator {bar.allocator}, " if several else ""
+        words = f"{whose}chunk {bar.chunk}: {labels.size(used)} of {labels.size(size)} in use"
         out.append(f'<text class="small soft" x="0" y="{y + 8}">{words}</text>')
         y += 13
         for b in bar.blocks:

@@ -30,7 +30,7 @@ const RESERVE = 24;
 const USAGE = 38;
 const THINNEST = 2;
 /** Taller than this, the lanes scroll. */
-const MOST = 200;
+const [MOST, MOST_OF_SEVERAL] = [200, 244];
 const ENDLESS = 2 ** 50;
 const QUIET_MS = 350;
 const TICK_WIDTH = 110;
@@ -56,7 +56,7 @@ export class MapPane {
     this.fitter.observe(this.body);
     const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
     this.surface.box.style.minHeight = `${high}px`;
-    this.tall = Math.min(high || 40, MOST) + line;
+    this.tall = Math.min(high || 40, this.lanes.rows > 1 ? MOST_OF_SEVERAL : MOST) + line;
     this.tools = [
       el("span", "vg-hint", { text: "bytes, to scale" }),
       el("div", "vg-group", {}, [

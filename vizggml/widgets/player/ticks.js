@@ -23,7 +23,7 @@ export function byteTicks(from, to, wanted) {
   while (unit < UNITS.length - 1 && step / 1024 ** (unit + 1) >= 0.5) unit++;
   const out = [];
   for (let value = Math.ceil(from / step) * step; value <= to; value += step) {
-    const short = value >= 1024 ** (unit + 1) && value % 1024 ** (unit + 1) === 0;
+    const short = (unit > 0 || from === 0) && value >= 1024 ** (unit + 1) && value % 1024 ** (unit + 1) === 0;
     out.push({ value, label: value === 0 ? "0" : short ? formatBytes(value) : `${value / 1024 ** unit} ${UNITS[unit]}` });
   }
   return out;

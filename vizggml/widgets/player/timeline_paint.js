@@ -15,6 +15,7 @@ import { BOTTOM, LEFT, RIGHT, TOP } from "./timeline.js";
 const THIN = 2;
 const NAMED = 12;
 const TICK_HEIGHT = 22;
+const MOST_TICKS = 8;
 const DARK_INK = "#0b0e13";
 const LIGHT_INK = "#10151d";
 
@@ -44,6 +45,8 @@ export function bake(pane, c, plan) {
     c.globalAlpha = h < THIN ? 0.8 : pale;
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
+    c.globalAlpha = 1;
+    paintName(pane, c, tensor[row], x, y, w, h, palette.ink);
   }
   c.globalAlpha = 1;
   if (pane.stack.from) paintRowNames(pane, c, plan);
@@ -81,7 +84,7 @@ function paintByteAxis(pane, c, plan) {
   c.textBaseline = "middle";
   c.textAlign = "right";
   c.lineWidth = 1;
-  for (const { value, label } of byteTicks(y0, y1, Math.max(1, Math.floor((height - TOP - BOTTOM) / TICK_HEIGHT)))) {
+  for (const { value, label } of byteTicks(y0, y1, Math.max(1, Math.min(MOST_TICKS, Math.floor((height - TOP - BOTTOM) / TICK_HEIGHT))))) {
     const y = Math.round(pane.y(value)) + 0.5;
     c.strokeStyle = palette.line;
     c.beginPath();
@@ -212,16 +215,18 @@ function paintAlive(pane, c, plan, position) {
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 1 : y, w, h < THIN ? THIN + 1 : h);
     if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    paintName(pane, c, tensor[row], x, y, w, h);
+    paintName(pane, c, tensor[row], x, y, w, h, palette.dark ? DARK_INK : LIGHT_INK);
   }
 }
 
-/** @param {Pane} pane @param {Context} c @param {number} t @param {number} x @param {number} y @param {number} w @param {number} h */
-function paintName({ player }, c, t, x, y, w, h) {
-  const name = visible(player.tracks.name(t));
+/** Where there is room for it. @param {Pane} pane @param {Context} c @param {number} t @param {number} x @param {number} y
+ * @param {number} w @param {number} h @param {string} ink */
+function paintName({ player }, c, t, x, y, w, h, ink) {
   const left = Math.max(x, LEFT);
-  if (h < NAMED || x + w - left < name.length * 6.1 + 10) return;
-  c.fillStyle = player.palette.dark ? DARK_INK : LIGHT_INK;
+  if (h < NAMED || x + w - left < 16) return;
+  const name = visible(player.tracks.name(t));
+  if (x + w - left < name.length * 6.1 + 10) return;
+  c.fillStyle = ink;
   c.font = `10px ${player.fonts.mono}`;
   c.textBaseline = "middle";
   c.fillText(name, left + 5, y + h / 2 + 0.5);

@@ -9,8 +9,8 @@
 /** @type {[Order, string, string][]} */
 export const ORDERS = [
   ["address", "by address", "Up is the address: what overlaps in height uses the same memory again"],
-  ["birth", "by tensor, first born on top", "Each tensor has a row, the first born on top"],
-  ["size", "by tensor, largest on top", "Each tensor has a row, the largest on top"],
+  ["birth", "by tensor, oldest first", "Each tensor has a row, the first born on top"],
+  ["size", "by tensor, largest first", "Each tensor has a row, the largest on top"],
 ];
 
 /** @param {Player} player @param {Plan} plan @param {Order} order @returns {Stack} */
