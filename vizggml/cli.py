@@ -246,7 +246,7 @@ def plan(
         str | None, typer.Argument(metavar="FILE", help="a GGUF file, or tiny, or smollm2; its header is enough")
     ] = None,
     shape: Annotated[
-        str | None, typer.Option(help="no file: minimind-64m, llama-7b, llama-70b or qwen3-30b-a3b")
+        str | None, typer.Option(help="no file: minimind-64m, llama-7b, llama-70b, mixtral-8x7b, qwen3-30b-a3b")
     ] = None,
     type_: Annotated[
         str | None, typer.Option("--type", help="what --shape is quantized to, such as Q4_K_M; F16 if not said")

@@ -108,7 +108,15 @@ def test_the_old_key_of_linear_scaling(tmp_path: Path) -> None:
         ({"llama.rope.freq_base": float("inf")}, "'llama.rope.freq_base' is inf, it must be a finite"),
         ({"llama.rope.scaling.factor": -1.0}, "'llama.rope.scaling.factor' is -1.0, it must be a finite"),
         ({"llama.rope.scaling.type": "dynamic"}, "'dynamic' is not one of none, linear, yarn, longrope"),
-        ({"llama.expert_count": 8}, "'llama.expert_count' is 8: mixtures of experts are not supported"),
+        ({"llama.expert_count": 8}, "'llama.expert_used_count' is missing"),
+        (
+            {"llama.expert_count": 8, "llama.expert_used_count": 9},
+            "'llama.expert_used_count' is 9, it must be from 1 to 8",
+        ),
+        (
+            {"llama.expert_count": 8, "llama.expert_used_count": 2, "llama.expert_group_count": 4},
+            "'llama.expert_group_count' is 4: experts in groups are not supported",
+        ),
         ({"llama.nextn_predict_layers": 1}, "'llama.nextn_predict_layers' is 1: next-token"),
         ({"split.count": np.uint16(3)}, "'split.count' is 3: models in several files are not supported"),
         ({"llama.vocab_size": None}, "'llama.vocab_size' is missing"),

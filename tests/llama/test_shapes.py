@@ -19,10 +19,11 @@ def parameters(name: str) -> int:
 
 
 def test_parameters_are_those_that_the_models_are_published_with() -> None:
-    # Touvron et al. 2023: 6.7e9 and 69.0e9; Qwen3's card: 30.5e9
+    # Touvron et al. 2023: 6.7e9 and 69.0e9; Jiang et al. 2024: 46.7e9; Qwen3's card: 30.5e9
     billions = {name: parameters(name) / 1e9 for name in SHAPES}
     assert billions["llama-7b"] == pytest.approx(6.738, abs=0.001)
     assert billions["llama-70b"] == pytest.approx(68.977, abs=0.001)
+    assert billions["mixtral-8x7b"] == pytest.approx(46.703, abs=0.001)
     assert billions["qwen3-30b-a3b"] == pytest.approx(30.532, abs=0.001)
 
 
@@ -41,6 +42,7 @@ def test_minimind_in_several_types(tmp_path: Path) -> None:
 
 def test_an_unknown_shape_is_refused() -> None:
     with pytest.raises(
-        VizggmlError, match=r"^shape 'gpt' is not one of minimind-64m, llama-7b, llama-70b, qwen3-30b-a3b$"
+        VizggmlError,
+        match=r"^shape 'gpt' is not one of minimind-64m, llama-7b, llama-70b, mixtral-8x7b, qwen3-30b-a3b$",
     ):
         shape_named("gpt")

@@ -18,8 +18,8 @@ ROPE_TYPES: dict[str, int] = {"llama": ROPE_TYPE_NORM, "qwen3": ROPE_TYPE_NEOX, 
 """The known architectures, and which elements of a head their rope rotates together: neighbours (norm), or those
 half a head apart (neox). `llama_model_rope_type`, src/llama-model.cpp."""
 
-MIXTURES = frozenset({"qwen3moe"})
-"""The architectures whose layers have experts."""
+MIXTURES = {"llama": False, "qwen3moe": True}
+"""The architectures whose layers can have experts, and whether they must."""
 
 ROPE_SCALING_TYPES = ("none", "linear", "yarn", "longrope")
 
@@ -148,9 +148,16 @@ def _refuse_unsupported(meta: Metadata, arch: str) -> None:
 
 
 def _experts(meta: Metadata, arch: str) -> tuple[int, int, int]:
-    """How many experts a layer has, how many a token uses, and their width."""
+    """How many experts a layer has, how many a token uses, and their width; zeros where there are none."""
+    if not MIXTURES[arch] and not meta.get_u32(f"{arch}.expert_count", 0):
+        return 0, 0, 0
     n_expert = _positive(meta, f"{arch}.expert_count", LLAMA_MAX_EXPERTS)
     n_used = _positive(meta, f"{arch}.expert_used_count", n_expert)
+    n_groups = meta.get_u32(f"{arch}.expert_group_count", 0)
+    if n_groups > 1:
+        raise meta.fail(f"key '{arch}.expert_group_count' is {n_groups}: experts in groups are not supported")
+    if arch == "llama":
+        return n_expert, n_used, _positive(meta, f"{arch}.feed_forward_length")
     n_ff = meta.get_u32(f"{arch}.expert_feed_forward_length", 0)
     return n_expert, n_used, n_ff or _positive(meta, f"{arch}.feed_forward_length") // n_used
 

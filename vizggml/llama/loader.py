@@ -200,6 +200,9 @@ def _llama(ml: _Loader) -> None:
         ml.create_tensor(f"{blk}.ffn_norm.weight", hp.n_embd)
         for name in ("rope_factors_long", "rope_factors_short") if longrope else ("rope_freqs",):
             ml.create_tensor(f"{name}.weight", hp.n_rot // 2, required=False)
+        if hp.n_expert:
+            _experts(ml, blk, gate_required=False)
+            continue
         _ffn(ml, blk)
         ml.create_tensor(f"{blk}.ffn_gate.bias", hp.n_ff[0], required=False)
         ml.create_tensor(f"{blk}.ffn_down.bias", hp.n_embd, required=False)
@@ -240,10 +243,10 @@ def _ffn(ml: _Loader, blk: str) -> None:
     ml.create_tensor(f"{blk}.ffn_up.weight", n_embd, n_ff)
 
 
-def _experts(ml: _Loader, blk: str) -> None:
+def _experts(ml: _Loader, blk: str, gate_required: bool = True) -> None:
     n_embd, n_ff, n_expert = ml.hparams.n_embd, ml.hparams.n_ff_exp, ml.hparams.n_expert
     ml.create_tensor(f"{blk}.ffn_gate_inp.weight", n_embd, n_expert)
-    ml.create_tensor(f"{blk}.ffn_gate_exps.weight", n_embd, n_ff, n_expert)
+    ml.create_tensor(f"{blk}.ffn_gate_exps.weight", n_embd, n_ff, n_expert, required=gate_required)
     ml.create_tensor(f"{blk}.ffn_down_exps.weight", n_ff, n_embd, n_expert)
     ml.create_tensor(f"{blk}.ffn_up_exps.weight", n_embd, n_ff, n_expert)
 

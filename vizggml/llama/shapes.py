@@ -38,11 +38,15 @@ SHAPES: dict[str, Shape] = {
     "minimind-64m": Shape("qwen3", 8, 768, 8, 4, 2048, 6400, 32768, 96, tied=True),
     "llama-7b": Shape("llama", 32, 4096, 32, 32, 11008, 32000, 4096, 128),
     "llama-70b": Shape("llama", 80, 8192, 64, 8, 28672, 32000, 4096, 128),
+    "mixtral-8x7b": Shape(
+        "llama", 32, 4096, 32, 8, 14336, 32000, 32768, 128, n_expert=8, n_expert_used=2, n_ff_exp=14336
+    ),
     "qwen3-30b-a3b": Shape(
         "qwen3moe", 48, 2048, 32, 4, 6144, 151936, 40960, 128, n_expert=128, n_expert_used=8, n_ff_exp=768
     ),
 }
-"""MiniMind (57 million parameters with this width), Llama 2 of 7 and 70 billion, Qwen3 of 30 billion."""
+"""MiniMind (57 million parameters with this width), Llama 2 of 7 and 70 billion, Mixtral of 8 x 7 billion, Qwen3 of
+30 billion."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vizggml.ggml import ops
 from vizggml.ggml.tensor import Tensor
+from vizggml.llama import experts
 from vizggml.llama.cparams import CParams
 from vizggml.llama.graph import GraphBuilder
 from vizggml.llama.hparams import HParams
@@ -37,13 +38,19 @@ def build(b: GraphBuilder) -> None:
         b.cb(ffn_inp, "ffn_inp", il)
         cur = b.build_norm(ffn_inp, "ffn_norm", il)
         b.cb(cur, "ffn_norm", il)
-        cur = b.build_ffn(cur, il)
-        b.cb(cur, "ffn_out", il)
+        cur = experts.moe_ffn(b, cur, il) if hp.n_expert else dense(b, cur, il)
         cur = ops.add(ctx0, cur, ffn_inp)
         b.cb(cur, "ffn_out", il)
         b.cb(cur, "l_out", il)
         inpL = cur
     head(b, inpL)
+
+
+def dense(b: GraphBuilder, cur: Tensor, il: int) -> Tensor:
+    """One feed-forward network for every token."""
+    cur = b.build_ffn(cur, il)
+    b.cb(cur, "ffn_out", il)
+    return cur
 
 
 def rope_factors(weights: Weights, cparams: CParams, hparams: HParams) -> Tensor | None:

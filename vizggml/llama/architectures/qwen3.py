@@ -6,17 +6,10 @@ from collections.abc import Callable
 
 from vizggml.ggml import ops
 from vizggml.ggml.tensor import Tensor
-from vizggml.llama.architectures.llama import head
+from vizggml.llama.architectures.llama import dense, head
 from vizggml.llama.graph import GraphBuilder
 
 FeedForward = Callable[[GraphBuilder, Tensor, int], Tensor]
-
-
-def dense(b: GraphBuilder, cur: Tensor, il: int) -> Tensor:
-    """One feed-forward network for every token."""
-    cur = b.build_ffn(cur, il)
-    b.cb(cur, "ffn_out", il)
-    return cur
 
 
 def build(b: GraphBuilder, feed_forward: FeedForward = dense) -> None:
