@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:9a22cb10d5a9ee2b5b906f5f821f3afed3e06e22c7ae1f965047ea66c7669019
+// vizggml player, bundled; sources sha256:818ec0edd10d5163aed5b333192fcafd80a126a22ed7fd57a243dc0cfe25387a
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -172,6 +172,44 @@ function shorten(text, room) {
 function cutEnd(text, room) {
   if (text.length <= room) return text;
   return room < 5 ? "" : `${text.slice(0, room - 1)}…`;
+}
+
+// copy.js
+var SHOWN_MS = 1200;
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyByField(text);
+  }
+}
+function copyByField(text) {
+  const focused = (
+    /** @type {HTMLElement | null} */
+    document.activeElement
+  );
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.style.cssText = "position:fixed;top:0;left:0;opacity:0";
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  focused?.focus({ preventScroll: true });
+  return done;
+}
+function copyButton(what, read) {
+  const label = `Copy ${what}`;
+  let timer = 0;
+  const button = iconButton("copy", label, async () => {
+    const done = await copyText(read());
+    setIcon(button, done ? "check" : "copy", done ? "Copied" : "The browser did not let it be copied");
+    clearTimeout(timer);
+    timer = setTimeout(() => setIcon(button, "copy", label), SHOWN_MS);
+  });
+  button.classList.add("vg-copy");
+  return button;
 }
 
 // detail_plot.js
@@ -1215,44 +1253,6 @@ function freeRows(player, step) {
     const words = said.get(`${chunk[r]} ${offset[r]}`) ?? "";
     return { cells: [place3, String(offset[r]), open ? "to the end" : formatBytes(size[r]), originOf(player, r), words], marked, titled: true };
   });
-}
-
-// copy.js
-var SHOWN_MS = 1200;
-async function copyText(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return copyByField(text);
-  }
-}
-function copyByField(text) {
-  const focused = (
-    /** @type {HTMLElement | null} */
-    document.activeElement
-  );
-  const field = document.createElement("textarea");
-  field.value = text;
-  field.style.cssText = "position:fixed;top:0;left:0;opacity:0";
-  document.body.append(field);
-  field.select();
-  const done = document.execCommand("copy");
-  field.remove();
-  focused?.focus({ preventScroll: true });
-  return done;
-}
-function copyButton(what, read) {
-  const label = `Copy ${what}`;
-  let timer = 0;
-  const button = iconButton("copy", label, async () => {
-    const done = await copyText(read());
-    setIcon(button, done ? "check" : "copy", done ? "Copied" : "The browser did not let it be copied");
-    clearTimeout(timer);
-    timer = setTimeout(() => setIcon(button, "copy", label), SHOWN_MS);
-  });
-  button.classList.add("vg-copy");
-  return button;
 }
 
 // links.js
@@ -6253,6 +6253,7 @@ var BINDINGS = [
   { keys: ["X"], shown: "X", does: "all of the timeline", act: (p) => p.pane("timeline")?.zoomOut() },
   { keys: ["y"], shown: "y", does: "timeline by address, by tensor", act: (p) => p.pane("timeline")?.nextOrder() },
   { keys: ["P"], shown: "P", does: "to the peak of the plan", act: (p) => p.pane("timeline")?.peak.go() },
+  { keys: ["c"], shown: "c", does: "copy the tensor's name", act: (p) => p.copyName() },
   { keys: ["Escape"], shown: "Esc", does: "close, let go of the selection", act: (p) => p.escape() },
   { keys: ["?"], shown: "?", does: "this card", act: (p) => p.help.toggle() }
 ];
@@ -6303,12 +6304,17 @@ var Help = class {
     this.card = el("div", "vg-help-card", { role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1" }, [
       el("div", "vg-help-head", {}, [el("h2", "", { text: "Keys" }), this.close]),
       el("div", "vg-help-rows", {}, rows),
-      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph two fingers zoom too, and Enter opens or folds the current block." })
+      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph two fingers zoom too, and Enter opens or folds the current block. In a heat map or a histogram, the arrows read a cell." })
     ]);
     this.element = el("div", "vg-help", {}, [this.card]);
     this.element.hidden = true;
     this.element.addEventListener("click", (event) => {
       if (event.target === this.element) this.toggle();
+    });
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key !== "Tab") return;
+      event.preventDefault();
+      this.close.focus();
     });
   }
   get shown() {
@@ -7387,6 +7393,27 @@ function lifeOf(player, t, step) {
   return pairs;
 }
 
+// notice.js
+var SHOWN_MS2 = 2600;
+var Notice = class {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.element = el("div", "vg-notice", { role: "status", "aria-live": "polite" });
+    this.timer = 0;
+    root.append(this.element);
+  }
+  /** @param {string} text */
+  say(text) {
+    this.element.textContent = text;
+    this.element.classList.add("vg-shown");
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.element.classList.remove("vg-shown"), SHOWN_MS2);
+  }
+  stop() {
+    clearTimeout(this.timer);
+  }
+};
+
 // now.js
 var QUIET_MS2 = 350;
 function splitGgml(text) {
@@ -7492,14 +7519,17 @@ var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg
 // map.css
 var map_default = ".vg-motion { pointer-events: none; }\n.vg-usage { flex: none; display: grid; grid-template-columns: 0.9fr 1fr 1.25fr 1fr 0.8fr 1.3fr; grid-auto-rows: 32px; height: 38px; overflow: hidden; margin: 0; padding: 0 12px 6px; gap: 0 10px; }\n.vg-usage div { min-width: 0; cursor: help; }\n.vg-usage dt, .vg-usage dd { margin: 0; line-height: 16px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-usage dt { font-size: 10.5px; font-weight: 400; color: var(--vg-faint); }\n.vg-usage dd { font-size: 12px; color: var(--vg-ink); font-variant-numeric: tabular-nums; }\n.vg-tiny .vg-usage { grid-template-columns: repeat(3, minmax(0, 1fr)); height: 70px; }\n";
 
+// notice.css
+var notice_default = ".vg-notice { position: absolute; z-index: 15; left: 50%; bottom: 14px; max-width: calc(100% - 24px); padding: 6px 14px; transform: translateX(-50%); border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.18); font-size: 12.5px; pointer-events: none; visibility: hidden; opacity: 0; }\n.vg-notice.vg-shown { visibility: visible; opacity: 1; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-notice { transition: opacity 160ms, visibility 160ms; }\n}\n";
+
 // style.css
-var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { grid-template-columns: 1fr auto; }\n.vg-tiny .vg-kin { grid-row: 3; grid-column: 1 / -1; justify-self: start; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
+var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { display: flex; flex-wrap: wrap; justify-content: space-between; }\n.vg-tiny .vg-slide { flex: 1 0 100%; order: 1; }\n.vg-tiny .vg-kin { order: 2; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
 // timeline.css
 var timeline_default = '.vg-footnote { flex: none; height: 20px; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-peak-list { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-peak-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-peak-chip .vg-mono { font-size: 11.5px; }\n.vg-peak-chip:hover { background: var(--vg-panel); }\n.vg-peak-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-outline { display: inline-block; width: 14px; height: 9px; box-sizing: border-box; }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n.vg-tiny .vg-pane-timeline .vg-select { max-width: 120px; }\n';
 
 // styles.js
-var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, timeline_default].join("\n");
+var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, timeline_default, notice_default].join("\n");
 
 // peak.js
 var MOST4 = 40;
@@ -8973,6 +9003,7 @@ var Player = class {
     const ui = getComputedStyle(this.root).fontFamily || "system-ui";
     this.fonts = { ui, mono: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" };
     this.tip = new Tip(this.root);
+    this.notice = new Notice(this.root);
     this.help = new Help(this);
     this.transport = new Transport(this);
     this.now = new Now(this);
@@ -9088,10 +9119,11 @@ var Player = class {
   goToCause() {
     const cause = this.tracks.cause[this.step];
     if (cause >= 0) this.go(cause);
+    else this.notice.say("Nothing in this trace caused this event.");
   }
   goBack() {
     const to = this.history.pop();
-    if (to === void 0) return;
+    if (to === void 0) return this.notice.say("There is nowhere to go back to: you have not jumped yet.");
     this.moveTo(to);
     this.options.onStep?.(to);
   }
@@ -9102,22 +9134,30 @@ var Player = class {
     const node = tracks.node[step];
     const tensor = this.selected >= 0 ? this.selected : tracks.tensorOf(step);
     const same = (i) => what === "kind" ? tracks.kind[i] === kind : what === "node" ? tracks.node[i] === node : tracks.speaksOf(i, tensor);
-    if (what === "node" && node < 0) return;
-    if (what === "tensor" && tensor < 0) return;
+    if (what === "node" && node < 0 || what === "tensor" && tensor < 0) return this.notice.say(`This event is about no ${what}.`);
     const to = tracks.find(step, direction, same);
-    if (to >= 0) this.go(to);
+    if (to >= 0) return this.go(to);
+    const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${visible(tracks.name(what === "tensor" ? tensor : node))}`;
+    this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.`);
   }
   /** To the first event of the next or previous node. @param {number} direction */
   goToNode(direction) {
     const { tracks } = this;
     const node = tracks.node[this.step];
     let to = tracks.find(this.step, direction, (i) => tracks.node[i] >= 0 && tracks.node[i] !== node);
-    if (to < 0) return;
+    if (to < 0) return this.notice.say(direction > 0 ? "No later node." : "No earlier node.");
     if (direction < 0) {
       const there = tracks.node[to];
       while (to > 0 && tracks.node[to - 1] === there) to--;
     }
     this.go(to);
+  }
+  /** The name of the selected tensor, else of the event's, to the clipboard. */
+  async copyName() {
+    const t = this.selected >= 0 ? this.selected : this.tracks.tensorOf(this.step);
+    if (t < 0) return this.notice.say("This event is about no tensor.");
+    const name = this.tracks.name(t);
+    this.notice.say(await copyText(name) ? `Copied: ${visible(name)}` : "The browser did not let it be copied.");
   }
   /** Marks a tensor in every pane; -1 for none. @param {number} tensor */
   select(tensor) {
@@ -9214,6 +9254,7 @@ var Player = class {
     this.sizer.disconnect();
     this.transport.stop();
     this.now.stop();
+    this.notice.stop();
     this.theme.stop();
     for (const pane of this.panes) pane.stop();
     this.root.remove();

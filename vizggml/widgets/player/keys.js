@@ -46,6 +46,7 @@ export const BINDINGS = [
   { keys: ["X"], shown: "X", does: "all of the timeline", act: (p) => p.pane("timeline")?.zoomOut() },
   { keys: ["y"], shown: "y", does: "timeline by address, by tensor", act: (p) => p.pane("timeline")?.nextOrder() },
   { keys: ["P"], shown: "P", does: "to the peak of the plan", act: (p) => p.pane("timeline")?.peak.go() },
+  { keys: ["c"], shown: "c", does: "copy the tensor's name", act: (p) => p.copyName() },
   { keys: ["Escape"], shown: "Esc", does: "close, let go of the selection", act: (p) => p.escape() },
   { keys: ["?"], shown: "?", does: "this card", act: (p) => p.help.toggle() },
 ];
@@ -101,12 +102,18 @@ export class Help {
     this.card = el("div", "vg-help-card", { role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1" }, [
       el("div", "vg-help-head", {}, [el("h2", "", { text: "Keys" }), this.close]),
       el("div", "vg-help-rows", {}, rows),
-      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph two fingers zoom too, and Enter opens or folds the current block." }),
+      el("p", "vg-soft", { text: "Ctrl and the wheel zoom graph, map and timeline; drag over the timeline to zoom, double-click for all of it. In the graph two fingers zoom too, and Enter opens or folds the current block. In a heat map or a histogram, the arrows read a cell." }),
     ]);
     this.element = el("div", "vg-help", {}, [this.card]);
     this.element.hidden = true;
     this.element.addEventListener("click", (event) => {
       if (event.target === this.element) this.toggle();
+    });
+    // the button is all there is to reach while the card is open
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key !== "Tab") return;
+      event.preventDefault();
+      this.close.focus();
     });
   }
 

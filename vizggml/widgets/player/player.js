@@ -1,14 +1,17 @@
 // The player: linked panes over one trace. `create` is the whole of its interface.
 
 import { arrange } from "./arrange.js";
+import { copyText } from "./copy.js";
 import { DETAILS, DetailPane, DetailsPane } from "./details.js";
 import { el, iconButton, setIcon } from "./dom.js";
 import { EventsPane } from "./events.js";
 import { GraphPane } from "./graph.js";
 import { Help, listenKeys } from "./keys.js";
 import { MapPane } from "./map.js";
+import { Notice } from "./notice.js";
 import { Now } from "./now.js";
 import { Relations } from "./relations.js";
+import { visible } from "./sentence.js";
 import { css } from "./styles.js";
 import { watchTheme } from "./theme.js";
 import { TimelinePane } from "./timeline.js";
@@ -59,6 +62,7 @@ export class Player {
     const ui = getComputedStyle(this.root).fontFamily || "system-ui";
     this.fonts = { ui, mono: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" };
     this.tip = new Tip(this.root);
+    this.notice = new Notice(this.root);
     this.help = new Help(this);
     this.transport = new Transport(this);
     this.now = new Now(this);
@@ -185,11 +189,12 @@ export class Player {
   goToCause() {
     const cause = this.tracks.cause[this.step];
     if (cause >= 0) this.go(cause);
+    else this.notice.say("Nothing in this trace caused this event.");
   }
 
   goBack() {
     const to = this.history.pop();
-    if (to === undefined) return;
+    if (to === undefined) return this.notice.say("There is nowhere to go back to: you have not jumped yet.");
     this.moveTo(to);
     this.options.onStep?.(to);
   }
@@ -202,10 +207,11 @@ export class Player {
     const tensor = this.selected >= 0 ? this.selected : tracks.tensorOf(step);
     /** @param {number} i */
     const same = (i) => (what === "kind" ? tracks.kind[i] === kind : what === "node" ? tracks.node[i] === node : tracks.speaksOf(i, tensor));
-    if (what === "node" && node < 0) return;
-    if (what === "tensor" && tensor < 0) return;
+    if ((what === "node" && node < 0) || (what === "tensor" && tensor < 0)) return this.notice.say(`This event is about no ${what}.`);
     const to = tracks.find(step, direction, same);
-    if (to >= 0) this.go(to);
+    if (to >= 0) return this.go(to);
+    const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${visible(tracks.name(what === "tensor" ? tensor : node))}`;
+    this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.`);
   }
 
   /** To the first event of the next or previous node. @param {number} direction */
@@ -213,12 +219,20 @@ export class Player {
     const { tracks } = this;
     const node = tracks.node[this.step];
     let to = tracks.find(this.step, direction, (i) => tracks.node[i] >= 0 && tracks.node[i] !== node);
-    if (to < 0) return;
+    if (to < 0) return this.notice.say(direction > 0 ? "No later node." : "No earlier node.");
     if (direction < 0) {
       const there = tracks.node[to];
       while (to > 0 && tracks.node[to - 1] === there) to--;
     }
     this.go(to);
+  }
+
+  /** The name of the selected tensor, else of the event's, to the clipboard. */
+  async copyName() {
+    const t = this.selected >= 0 ? this.selected : this.tracks.tensorOf(this.step);
+    if (t < 0) return this.notice.say("This event is about no tensor.");
+    const name = this.tracks.name(t);
+    this.notice.say((await copyText(name)) ? `Copied: ${visible(name)}` : "The browser did not let it be copied.");
   }
 
   /** Marks a tensor in every pane; -1 for none. @param {number} tensor */
@@ -327,6 +341,7 @@ export class Player {
     this.sizer.disconnect();
     this.transport.stop();
     this.now.stop();
+    this.notice.stop();
     this.theme.stop();
     for (const pane of this.panes) pane.stop();
     this.root.remove();

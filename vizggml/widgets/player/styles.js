@@ -6,7 +6,8 @@ import graph from "./graph.css";
 import inspector from "./inspector.css";
 import kv from "./kv.css";
 import memory from "./map.css";
+import notice from "./notice.css";
 import shared from "./style.css";
 import timeline from "./timeline.css";
 
-export const css = [shared, compare, details, graph, inspector, kv, memory, timeline].join("\n");
+export const css = [shared, compare, details, graph, inspector, kv, memory, timeline, notice].join("\n");
