@@ -64,7 +64,7 @@ def check(dst: Tensor, limit: float, nth: int = 2) -> None:
     assert oracle_kernels.nmse(run(forward_flash_attn_ext, dst, nth=nth), theirs) < limit
 
 
-@pytest.mark.parametrize("kv", ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
+@pytest.mark.parametrize("kv", ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL"])
 @given(data=st.data())
 @settings(max_examples=12, deadline=None)
 def test_rows_one_by_one(kv: str, data: st.DataObject) -> None:
@@ -157,8 +157,9 @@ def test_errors_name_the_thing() -> None:
         run(forward_flash_attn_ext, dst)
     dst.src[0] = tensor("F32", np.zeros((1, 4, 1, 32)))
     dst.src[1] = tensor("F16", np.zeros((1, 4, 4, 32)))
-    dst.src[1].type, dst.src[1].nb = TYPES["IQ1_S"], (50, 50, 50, 50)
-    with pytest.raises(VizggmlError, match="no kernel for '' of type IQ1_S; there is one for F32"):
+    dst.src[2] = tensor("F32", np.zeros((1, 4, 4, 32)))
+    dst.src[2].type = TYPES["I32"]
+    with pytest.raises(VizggmlError, match="no kernel for '' of type I32; there is one for F32"):
         run(forward_flash_attn_ext, dst)
     dst.src[0] = None
     with pytest.raises(VizggmlError, match="needs Q, K and V"):

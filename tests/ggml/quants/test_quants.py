@@ -8,35 +8,73 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracle_quants as real
-from tests.ggml.quants.strategies import importances, rows
+from tests.ggml.quants.strategies import all_kinds, importances, rows
 from vizggml.errors import VizggmlError
 from vizggml.events import BlockDecoded, BlockEncoded, Event, RowsDecoded, RowsEncoded, bus
 from vizggml.ggml import quants
 from vizggml.ggml.context import Context
 from vizggml.ggml.quants.block import summary
-from vizggml.ggml.types import BF16, F16, F32, Q4_1, Q6_K, Q8_0, Q8_1, Q8_K, Type, type_named
+from vizggml.ggml.types import BF16, F16, F32, IQ4_NL, Q4_0, Q4_1, Q6_K, Q8_0, Q8_1, Q8_K, Type, type_named
 
 ENCODED = tuple(type_named(name) for name in quants.ENCODERS if name != "F32")
 WEIGHTED = tuple(type_named(name) for name in quants.WEIGHTED)
-ACTIVATIONS = (F16, BF16, Q8_0, Q8_1, Q8_K)
+ON_A_GRID = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S")
+"""Types with a codebook. Their searches take long for few rows; ggml ends the process where a cost is infinite."""
+ACTIVATIONS = (F16, BF16, Q8_0, Q8_1, Q8_K, IQ4_NL)
 DECODED = tuple(type_named(name) for name in quants.DECODERS if name not in ("F32", "Q8_1"))
 
 
-@pytest.mark.parametrize("type", ENCODED, ids=str)
+@pytest.mark.parametrize("type", [t for t in ENCODED if t.name not in ON_A_GRID], ids=str)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_quantize_equals_ggml_byte_for_byte(type: Type, data: st.DataObject) -> None:
     x = data.draw(rows(max(32, type.blck_size)))
     np.testing.assert_array_equal(quants.quantize(type, x), real.quantize(type, x))
 
 
-@pytest.mark.parametrize("type", WEIGHTED, ids=str)
+@pytest.mark.parametrize("type", [t for t in WEIGHTED if t.name not in ON_A_GRID], ids=str)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_quantize_with_importance_equals_ggml_byte_for_byte(type: Type, data: st.DataObject) -> None:
     x = data.draw(rows(type.blck_size))
     importance = data.draw(importances(x.shape[1]))
     np.testing.assert_array_equal(quants.quantize(type, x, importance), real.quantize(type, x, importance))
+
+
+@pytest.mark.parametrize("name", ON_A_GRID)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=4, deadline=None)
+def test_codebook_types_equal_ggml_byte_for_byte(name: str, data: st.DataObject, seed: int) -> None:
+    """Rows of all kinds at once: what they cost is a search over all of them."""
+    type, x = type_named(name), all_kinds(seed, 512, 6e4)
+    importance = data.draw(importances(512))
+    np.testing.assert_array_equal(quants.quantize(type, x, importance), real.quantize(type, x, importance))
+    if name in quants.ENCODERS:
+        np.testing.assert_array_equal(quants.quantize(type, x), real.quantize(type, x))
+
+
+@pytest.mark.parametrize("type", [t for t in ENCODED if t.name not in ON_A_GRID], ids=str)
+@pytest.mark.parametrize("what", [[np.nan], [np.inf], [-np.inf], [np.nan, np.inf, -np.inf]], ids=str)
+def test_what_is_not_finite_is_encoded_as_ggml_does(type: Type, what: list[float]) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(16, 512)).astype(np.float32)
+    x[rng.random(x.shape) < 0.01] = rng.choice(what)
+    np.testing.assert_array_equal(quants.quantize(type, x), real.quantize(type, x))
+    if type.name in quants.WEIGHTED:
+        importance = rng.random(512).astype(np.float32)
+        np.testing.assert_array_equal(quants.quantize(type, x, importance), real.quantize(type, x, importance))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("IQ2_XS", np.nan), ("IQ2_XS", np.inf), ("IQ2_XS", 1e30), ("IQ2_S", np.nan), ("IQ3_XXS", np.nan), ("IQ3_S", 1e30)],
+)
+def test_codebook_types_say_what_they_cannot_encode(name: str, value: float) -> None:
+    """ggml aborts the process here: no point is the nearest."""
+    x = np.random.default_rng(6).normal(size=(1, 256)).astype(np.float32)
+    x[0, ::8] = value
+    with pytest.raises(VizggmlError, match="a block holds values or importance too large, or not finite"):
+        quants.quantize(name, x, np.ones(256))
 
 
 @pytest.mark.parametrize("type", [type_named(n) for n in quants.ENCODERS if n in quants.LAYOUTS], ids=str)
@@ -54,8 +92,11 @@ def test_importance_is_ignored_where_ggml_ignores_it(type: Type) -> None:
 @settings(max_examples=120, deadline=None)
 def test_from_float_equals_the_cpu_backend_byte_for_byte(type: Type, data: st.DataObject) -> None:
     x = data.draw(rows(max(32, type.blck_size)))
-    ours = quants.from_float(type, x)
-    np.testing.assert_array_equal(ours.reshape(len(x), -1), real.from_float(type, x))
+    ours, theirs = quants.from_float(type, x), real.from_float(type, x)
+    if type is IQ4_NL:  # ggml leaves the codes of a block that it takes as zero as they were
+        zero = np.abs(x).reshape(*ours.shape[:-1], 32).max(axis=-1) < 1e-15
+        theirs.reshape(ours.shape)[zero] = ours[zero] = 0
+    np.testing.assert_array_equal(ours.reshape(len(x), -1), theirs)
 
 
 @pytest.mark.parametrize("type", DECODED, ids=str)
@@ -113,6 +154,14 @@ def test_to_float_of_a_transposed_view() -> None:
         (lambda: quants.quantize("Q4_0", np.zeros(33)), "type Q4_0: a row of 33 elements is not a multiple of 32"),
         (lambda: quants.dequantize("I8", np.zeros((1, 1), np.uint8)), "type I8: no dequantizer"),
         (lambda: quants.dequantize("Q8_0", np.zeros((1, 33), np.uint8)), r"shape \(1, 33\) are not blocks of 34"),
+        (lambda: quants.quantize("IQ2_XXS", np.zeros(256)), "type IQ2_XXS: cannot be encoded without importance"),
+        (
+            lambda: quants.quantize("Q4_K", np.zeros((2, 256)), [1] * 512),
+            r"importance of shape \(512,\) is not for rows",
+        ),
+        (lambda: quants.open_block("F16", b"ab"), "type F16: has no blocks; those that have are Q4_0"),
+        (lambda: quants.open_block("Q4_0", b"ab"), "type Q4_0: a block has 18 bytes, not 2"),
+        (lambda: quants.scaled_and_mins(Q4_0, np.zeros((1, 18), np.uint8)), "type Q4_0: has no minimums"),
         (lambda: quants.quantize("Q9_9", np.zeros(32)), "type 'Q9_9' is not one of ggml's"),
     ],
 )

@@ -107,11 +107,6 @@ def operands(dst: Tensor) -> tuple[Tensor, Tensor]:
         raise VizggmlError(f"mul_mat {dst.name!r}: needs two sources")
     if not src0.type.vec_dot_type:
         raise VizggmlError(f"mul_mat {dst.name!r}: type {src0.type} of {src0.name!r} has no dot product")
-    if src0.type.name not in quants.DECODERS:
-        raise VizggmlError(
-            f"mul_mat {dst.name!r}: no kernel for {src0.name!r} of type {src0.type}; "
-            f"there is one for {', '.join(n for n in quants.DECODERS if TYPES[n].vec_dot_type)}"
-        )
     for t in (src0, src1):
         if t.nb[0] != t.type.type_size:
             raise VizggmlError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vizggml.ggml.quants import floats, legacy, q5
+from vizggml.ggml.quants import few, floats, fp4, legacy, q5, ternary
+from vizggml.ggml.quants.iq import iq1, iq2, iq3, iq4
 from vizggml.ggml.quants.k import q2, q3, q4, q6, q8
 from vizggml.ggml.quants.k.shared import QK_K
 from vizggml.ggml.quants.parts import Layout
@@ -17,6 +18,13 @@ LAYOUTS: dict[str, Layout] = {
     "Q5_K": q4.LAYOUT_Q5_K,
     "Q6_K": q6.LAYOUT,
     "Q8_K": q8.LAYOUT,
+    **iq1.LAYOUTS,
+    **iq2.LAYOUTS,
+    **iq3.LAYOUTS,
+    **iq4.LAYOUTS,
+    **ternary.LAYOUTS,
+    **fp4.LAYOUTS,
+    **few.LAYOUTS,
 }
 """The block of every quantized type: `block_*`, ggml/src/ggml-common.h."""
 
@@ -32,6 +40,18 @@ ENCODERS: dict[str, Encoder] = {
     "Q5_K": by_blocks(q4.quantize_q5_k, QK_K),
     "Q6_K": by_blocks(q6.quantize_q6_k, QK_K),
     "Q8_K": q8.quantize_q8_k,
+    "IQ1_M": by_blocks(iq1.quantize_iq1_m, QK_K),
+    "IQ2_S": by_blocks(iq2.quantize_iq2_s, QK_K),
+    "IQ3_XXS": by_blocks(iq3.quantize_iq3_xxs, QK_K),
+    "IQ3_S": by_blocks(iq3.quantize_iq3_s, QK_K),
+    "IQ4_NL": by_blocks(iq4.quantize_iq4_nl, legacy.QK),
+    "IQ4_XS": by_blocks(iq4.quantize_iq4_xs, QK_K),
+    "TQ1_0": by_blocks(ternary.quantize_tq1_0, QK_K),
+    "TQ2_0": by_blocks(ternary.quantize_tq2_0, QK_K),
+    "MXFP4": by_blocks(fp4.quantize_mxfp4, fp4.QK_MXFP4),
+    "NVFP4": by_blocks(fp4.quantize_nvfp4, fp4.QK_NVFP4),
+    "Q1_0": by_blocks(few.quantize_q1_0, few.QK1_0),
+    "Q2_0": by_blocks(few.quantize_q2_0, few.QK2_0),
 }
 """Without importance, `ggml_quantize_chunk`, ggml/src/ggml.c: float32 (..., ne0) to bytes (..., blocks, type_size)."""
 
@@ -42,12 +62,25 @@ WEIGHTED: dict[str, Weighted] = {
     "Q4_K": by_blocks_weighted(q4.weighted_q4_k, QK_K),
     "Q5_K": by_blocks_weighted(q4.weighted_q5_k, QK_K),
     "Q6_K": by_blocks_weighted(q6.quantize_q6_k, QK_K),
+    "IQ1_S": by_blocks_weighted(iq1.weighted_iq1_s, QK_K),
+    "IQ1_M": by_blocks_weighted(iq1.quantize_iq1_m, QK_K),
+    "IQ2_XXS": by_blocks_weighted(iq2.weighted_iq2_xxs, QK_K),
+    "IQ2_XS": by_blocks_weighted(iq2.weighted_iq2_xs, QK_K),
+    "IQ2_S": by_blocks_weighted(iq2.quantize_iq2_s, QK_K),
+    "IQ3_XXS": by_blocks_weighted(iq3.quantize_iq3_xxs, QK_K),
+    "IQ3_S": by_blocks_weighted(iq3.quantize_iq3_s, QK_K),
+    "IQ4_NL": by_blocks_weighted(iq4.quantize_iq4_nl, legacy.QK),
+    "IQ4_XS": by_blocks_weighted(iq4.quantize_iq4_xs, QK_K),
 }
 """With importance. The types that are not here take no notice of it, as in ggml."""
 
+NOT_WHILE_COMPUTING = ("IQ1_M", "IQ2_S", "IQ3_XXS", "IQ3_S")
+"""Types that can be encoded without importance, but not by the CPU backend while it computes."""
+
 FROM_FLOAT: dict[str, Encoder] = {
-    **ENCODERS,
+    **{name: encode for name, encode in ENCODERS.items() if name not in NOT_WHILE_COMPUTING},
     "Q8_0": legacy.from_float_q8_0,
     "Q8_1": legacy.from_float_q8_1,
+    "IQ4_NL": by_blocks(iq4.from_float_iq4_nl, legacy.QK),
 }
 """`from_float` of the CPU's type_traits_cpu, ggml/src/ggml-cpu/ggml-cpu.c, with AVX2."""
