@@ -86,7 +86,7 @@ def surface(page: Page) -> Locator:
 
 
 def test_layers_are_folded_and_the_unlike_ones_say_why(page: Page) -> None:
-    said = says(page, "input", "block × 2", "block 2", "block × 4", "block 7", "output", "unlike block 6: +1")
+    said = says(page, "input", "block × 2", "block 2", "block × 4", "block 7", "output", "unlike block 6: +1 node")
     assert any(text.startswith("unlike block") and "+1" in text and "changed" in text for text in said)
     assert "act-3" not in said
 

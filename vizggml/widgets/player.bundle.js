@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:818ec0edd10d5163aed5b333192fcafd80a126a22ed7fd57a243dc0cfe25387a
+// vizggml player, bundled; sources sha256:d43c235177102a8851548af4e26723d53dc5e42e5c8b7b10863a19c5de9b3848
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -4036,8 +4036,9 @@ var Folding = class {
     const d = this.graph.sections[s].differs;
     if (!d) return "";
     const parts = [];
-    if (d.added.length) parts.push(`+${d.added.length}`);
-    if (d.removed.length) parts.push(`−${d.removed.length}`);
+    const nodes = (list) => `${list.length} node${list.length > 1 ? "s" : ""}`;
+    if (d.added.length) parts.push(`+${nodes(d.added)}`);
+    if (d.removed.length) parts.push(`−${nodes(d.removed)}`);
     if (d.changed.length) parts.push(`${d.changed.length} changed`);
     return `unlike ${this.graph.sections[this.indexOf.get(d.like) ?? 0].label}: ${parts.join(", ")}`;
   }
@@ -4397,18 +4398,28 @@ function frame(c, palette, item) {
   c.fill();
   c.stroke();
 }
+var WIDTHS = /* @__PURE__ */ new Map();
+function widthOf2(c, fonts, label) {
+  let width = WIDTHS.get(label);
+  if (width === void 0) {
+    c.font = `600 100px ${fonts.ui}`;
+    WIDTHS.set(label, width = c.measureText(label).width / 100);
+  }
+  return width;
+}
 function title(c, palette, fonts, item, scale, seen, last) {
   const least = item.card ? 14 : 11;
   const size = scale > 1.2 ? least * 1.2 / scale : Math.max(least, 10.5 / scale);
+  const tight = !item.card && size > HEADER2 - 8;
+  if (tight && !last) return;
   const room = (item.w - 24) / size / 0.56;
   const number = (/(\d+ to )?\d+$/.exec(item.label)?.[0] ?? "").replace(" to ", "–");
   const label = item.label.length <= room || item.card ? cutEnd(item.label, Math.floor(room)) : number.length <= room ? number : "";
   if (!label) return;
-  c.font = `600 ${size}px ${fonts.ui}`;
-  const width = c.measureText(label).width;
+  const width = widthOf2(c, fonts, label) * size;
   const [left, top] = [Math.max(item.x + 14, Math.min(seen.left + 10 / scale, item.x + item.w - width - 14)), Math.max(item.y, Math.min(seen.top, item.y + item.h - HEADER2))];
   const out = !item.card && (top > item.y || left > item.x + 14);
-  const over = !item.card && (out || size > HEADER2 - 8);
+  const over = tight || out;
   if (over !== last) return;
   const y = item.card ? item.y + 22 : over ? top + 3 / scale + size * 0.65 : item.y + HEADER2 / 2 + 1;
   if (over) {
@@ -4417,26 +4428,28 @@ function title(c, palette, fonts, item, scale, seen, last) {
     c.fillRect(left - 6 / scale, top + 1 / scale, width + 12 / scale, size * 1.3 + 3 / scale);
     c.globalAlpha = 1;
   }
+  c.font = `600 ${size}px ${fonts.ui}`;
   c.fillStyle = item.card ? palette.ink : palette.soft;
   c.fillText(label, left, y);
   if (!over) more(c, palette, fonts, item, scale, y, width);
 }
 function more(c, palette, fonts, item, scale, y, width) {
   const small = scale > 1.2 ? 13 / scale : Math.max(11, 9.5 / scale);
-  if (!item.foldable || small > 16) return;
+  if (!item.foldable || small > (item.card ? 20 : 16)) return;
   c.font = `${small}px ${fonts.ui}`;
   const word = item.card ? "open" : "fold";
   const fold = c.measureText(word).width;
   const room = item.w - 28 - width - fold;
-  if (room < 8) return;
-  c.fillStyle = palette.faint;
-  c.textAlign = "right";
-  c.fillText(word, item.x + item.w - 14, y);
-  c.textAlign = "left";
+  if (room > 8) {
+    c.fillStyle = palette.faint;
+    c.textAlign = "right";
+    c.fillText(word, item.x + item.w - 14, y);
+    c.textAlign = "left";
+  }
   c.fillStyle = item.second.startsWith("unlike") ? palette.consumer : palette.soft;
   const second = cutEnd(item.second, Math.floor((item.card ? item.w - 24 : room - 20) / (small * 0.5)));
   if (item.card) c.fillText(second, item.x + 14, item.y + item.h - 15);
-  else c.fillText(second, item.x + 24 + width, y);
+  else if (room > 8) c.fillText(second, item.x + 24 + width, y);
 }
 function traceInside(c, p, dx, dy, seen) {
   const n = p.length;
@@ -4680,11 +4693,15 @@ function paintCellRing(c, player, folding, row, scale) {
   c.stroke();
   if (item.sections.length < 2) return;
   c.fillStyle = player.palette.accent;
-  if (scale < 0.5) return;
-  c.font = `600 ${Math.max(11, 9.5 / scale)}px ${player.fonts.ui}`;
+  const [size, title2] = [Math.max(11, 9.5 / scale), Math.max(14, 10.5 / scale)];
+  const label = folding.graph.sections[section].label;
+  const { fonts } = player;
+  if (widthOf2(c, fonts, item.label) * title2 + widthOf2(c, fonts, label) * size + 78 * (size / 11) > item.w) return;
+  c.fillStyle = player.palette.accent;
+  c.font = `600 ${size}px ${fonts.ui}`;
   c.textBaseline = "middle";
   c.textAlign = "right";
-  c.fillText(folding.graph.sections[section].label, item.x + item.w - 54, item.y + 22);
+  c.fillText(label, item.x + item.w - 20 - 34 * (size / 11), item.y + 22);
   c.textAlign = "left";
 }
 function minimap({ width, height }, folding, view) {
@@ -6246,7 +6263,7 @@ var BINDINGS = [
   { keys: ["a"], shown: "a", does: "only what the node is computed from; again: all", act: (p) => p.pane("graph")?.toggleFilter("ancestors") },
   { keys: ["d"], shown: "d", does: "only what is computed from it", act: (p) => p.pane("graph")?.toggleFilter("descendants") },
   { keys: ["l"], shown: "l", does: "only what holds memory now", act: (p) => p.pane("graph")?.toggleFilter("live") },
-  { keys: ["Alt+ArrowLeft", "Alt+ArrowRight", "Alt+ArrowUp", "Alt+ArrowDown"], shown: "Alt arrows", does: "move the graph", act: (p, e) => p.pane("graph")?.panBy(e.key) },
+  { keys: ["Alt+ArrowLeft", "Alt+ArrowRight", "Alt+ArrowUp", "Alt+ArrowDown"], shown: "Alt →", does: "move the graph; so do the other arrows", act: (p, e) => p.pane("graph")?.panBy(e.key) },
   { keys: ["i"], shown: "i", does: "light the way to the inputs", act: (p) => p.pane("graph")?.togglePath() },
   { keys: ["o"], shown: "o", does: "open or fold the current block", act: (p) => p.pane("graph")?.toggleHere() },
   { keys: ["x"], shown: "x", does: "zoom the timeline to the tensor", act: (p) => p.pane("timeline")?.zoomToTensor() },

@@ -135,8 +135,9 @@ export class Folding {
     const d = this.graph.sections[s].differs;
     if (!d) return "";
     const parts = [];
-    if (d.added.length) parts.push(`+${d.added.length}`);
-    if (d.removed.length) parts.push(`−${d.removed.length}`);
+    const nodes = (/** @type {number[]} */ list) => `${list.length} node${list.length > 1 ? "s" : ""}`;
+    if (d.added.length) parts.push(`+${nodes(d.added)}`);
+    if (d.removed.length) parts.push(`−${nodes(d.removed)}`);
     if (d.changed.length) parts.push(`${d.changed.length} changed`);
     return `unlike ${this.graph.sections[this.indexOf.get(d.like) ?? 0].label}: ${parts.join(", ")}`;
   }

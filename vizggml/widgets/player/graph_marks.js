@@ -1,6 +1,6 @@
 // What a step paints over the graph's bitmap: statuses, the current node and its kin, what was found, the small map.
 
-import { inSight, isSeen, nearType, roundRect, NEAR_LINES } from "./graph_paint.js";
+import { NEAR_LINES, inSight, isSeen, nearType, roundRect, widthOf } from "./graph_paint.js";
 import { visible } from "./sentence.js";
 
 /** @typedef {import("./player.js").Player} Player */
@@ -255,11 +255,15 @@ function paintCellRing(c, player, folding, row, scale) {
   c.stroke();
   if (item.sections.length < 2) return;
   c.fillStyle = player.palette.accent;
-  if (scale < 0.5) return;
-  c.font = `600 ${Math.max(11, 9.5 / scale)}px ${player.fonts.ui}`;
+  const [size, title] = [Math.max(11, 9.5 / scale), Math.max(14, 10.5 / scale)];
+  const label = folding.graph.sections[section].label;
+  const { fonts } = player;
+  if (widthOf(c, fonts, item.label) * title + widthOf(c, fonts, label) * size + 78 * (size / 11) > item.w) return;
+  c.fillStyle = player.palette.accent;
+  c.font = `600 ${size}px ${fonts.ui}`;
   c.textBaseline = "middle";
   c.textAlign = "right";
-  c.fillText(folding.graph.sections[section].label, item.x + item.w - 54, item.y + 22);
+  c.fillText(label, item.x + item.w - 20 - 34 * (size / 11), item.y + 22);
   c.textAlign = "left";
 }
 

@@ -304,6 +304,19 @@ function frame(c, palette, item) {
   c.stroke();
 }
 
+/** @type {Map<string, number>} */
+const WIDTHS = new Map();
+
+/** The width of a bold label in letters of one pixel. @param {Context} c @param {Fonts} fonts @param {string} label */
+export function widthOf(c, fonts, label) {
+  let width = WIDTHS.get(label);
+  if (width === undefined) {
+    c.font = `600 100px ${fonts.ui}`;
+    WIDTHS.set(label, (width = c.measureText(label).width / 100));
+  }
+  return width;
+}
+
 /** A frame's label, whether it can be opened or folded, and what it is unlike; as far as there is room to read it. The
  * label of an open section whose head is out of sight stands at the edge.
  * @param {Context} c @param {Palette} palette @param {Fonts} fonts @param {Item} item @param {number} scale @param {Seen} seen
@@ -311,15 +324,16 @@ function frame(c, palette, item) {
 function title(c, palette, fonts, item, scale, seen, last) {
   const least = item.card ? 14 : 11;
   const size = scale > 1.2 ? (least * 1.2) / scale : Math.max(least, 10.5 / scale);
+  const tight = !item.card && size > HEADER - 8;
+  if (tight && !last) return;
   const room = (item.w - 24) / size / 0.56;
   const number = (/(\d+ to )?\d+$/.exec(item.label)?.[0] ?? "").replace(" to ", "–");
   const label = item.label.length <= room || item.card ? cutEnd(item.label, Math.floor(room)) : number.length <= room ? number : "";
   if (!label) return;
-  c.font = `600 ${size}px ${fonts.ui}`;
-  const width = c.measureText(label).width;
+  const width = widthOf(c, fonts, label) * size;
   const [left, top] = [Math.max(item.x + 14, Math.min(seen.left + 10 / scale, item.x + item.w - width - 14)), Math.max(item.y, Math.min(seen.top, item.y + item.h - HEADER))];
   const out = !item.card && (top > item.y || left > item.x + 14);
-  const over = !item.card && (out || size > HEADER - 8);
+  const over = tight || out;
   if (over !== last) return;
   const y = item.card ? item.y + 22 : over ? top + 3 / scale + size * 0.65 : item.y + HEADER / 2 + 1;
   if (over) {
@@ -328,6 +342,7 @@ function title(c, palette, fonts, item, scale, seen, last) {
     c.fillRect(left - 6 / scale, top + 1 / scale, width + 12 / scale, size * 1.3 + 3 / scale);
     c.globalAlpha = 1;
   }
+  c.font = `600 ${size}px ${fonts.ui}`;
   c.fillStyle = item.card ? palette.ink : palette.soft;
   c.fillText(label, left, y);
   if (!over) more(c, palette, fonts, item, scale, y, width);
@@ -337,20 +352,21 @@ function title(c, palette, fonts, item, scale, seen, last) {
  * @param {number} width of the label */
 function more(c, palette, fonts, item, scale, y, width) {
   const small = scale > 1.2 ? 13 / scale : Math.max(11, 9.5 / scale);
-  if (!item.foldable || small > 16) return;
+  if (!item.foldable || small > (item.card ? 20 : 16)) return;
   c.font = `${small}px ${fonts.ui}`;
   const word = item.card ? "open" : "fold";
   const fold = c.measureText(word).width;
   const room = item.w - 28 - width - fold;
-  if (room < 8) return;
-  c.fillStyle = palette.faint;
-  c.textAlign = "right";
-  c.fillText(word, item.x + item.w - 14, y);
-  c.textAlign = "left";
+  if (room > 8) {
+    c.fillStyle = palette.faint;
+    c.textAlign = "right";
+    c.fillText(word, item.x + item.w - 14, y);
+    c.textAlign = "left";
+  }
   c.fillStyle = item.second.startsWith("unlike") ? palette.consumer : palette.soft;
   const second = cutEnd(item.second, Math.floor((item.card ? item.w - 24 : room - 20) / (small * 0.5)));
   if (item.card) c.fillText(second, item.x + 14, item.y + item.h - 15);
-  else c.fillText(second, item.x + 24 + width, y);
+  else if (room > 8) c.fillText(second, item.x + 24 + width, y);
 }
 
 /** @param {Context | Path2D} c @param {number[]} p @param {number} dx @param {number} dy @param {Seen | null} seen */
