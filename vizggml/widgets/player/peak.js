@@ -8,9 +8,10 @@ import { familyOf } from "./theme.js";
 
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {import("./plans.js").Plan} Plan */
+/** @typedef {{words: string, chips: Map<number, HTMLElement>, nodes: HTMLElement[]}} Made */
 
 /** More than this stand in one last word. */
-const MOST = 40;
+const MOST = 24;
 
 export class PeakLine {
   /** @param {Player} player @param {(position: number) => void} goTo */
@@ -25,6 +26,8 @@ export class PeakLine {
     this.list = el("div", "vg-peak-list", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
     this.row = el("div", "vg-peak", {}, [this.button, this.list]);
     this.element = el("div", "vg-peaks", {}, [this.words, this.row]);
+    /** What was made for the plans met so far. @type {WeakMap<Plan, Made>} */
+    this.made = new WeakMap();
     /** @type {Map<number, HTMLElement>} */
     this.chips = new Map();
   }
@@ -39,22 +42,28 @@ export class PeakLine {
     this.plan = plan;
     this.element.hidden = !plan;
     if (!plan) return;
-    const { player } = this;
-    const text = `${planWords(player.tracks, plan, liveSet(player, plan.plan)?.bound ?? 0)}.`;
-    setText(this.words, text);
-    this.words.title = text;
+    const made = this.made.get(plan) ?? this.make(plan);
+    this.made.set(plan, made);
+    this.chips = made.chips;
+    setText(this.words, made.words);
+    this.words.title = made.words;
     setText(this.button, `At the peak, position ${plan.peakPosition}`);
-    this.chips.clear();
-    const shown = plan.atPeak.slice(0, MOST);
-    const size = player.tracks.track("life").col("size");
-    const more = plan.atPeak.slice(MOST);
-    const rest = more.length ? [el("span", "vg-soft", { text: `and ${more.length} more, ${formatBytes(more.reduce((sum, r) => sum + size[r], 0))}` })] : [];
-    this.list.replaceChildren(...shown.map((row) => this.chip(row)), ...rest);
-    this.list.scrollLeft = 0;
+    this.list.replaceChildren(...made.nodes);
     this.mark();
   }
 
-  /** @param {number} row of the track of lives */
+  /** @param {Plan} plan @returns {Made} */
+  make(plan) {
+    const { player } = this;
+    const size = player.tracks.track("life").col("size");
+    const chips = new Map(plan.atPeak.slice(0, MOST).map((row) => this.chip(row)));
+    const more = plan.atPeak.slice(MOST);
+    const rest = more.length ? [el("span", "vg-soft", { text: `and ${more.length} more, ${formatBytes(more.reduce((sum, r) => sum + size[r], 0))}` })] : [];
+    const words = `${planWords(player.tracks, plan, liveSet(player, plan.plan)?.bound ?? 0)}.`;
+    return { words, chips, nodes: [...chips.values(), ...rest] };
+  }
+
+  /** @param {number} row of the track of lives @returns {[number, HTMLElement]} the tensor, and its button */
   chip(row) {
     const { tracks } = this.player;
     const life = tracks.track("life");
@@ -72,8 +81,7 @@ export class PeakLine {
       this.player.select(t);
       this.go();
     });
-    this.chips.set(t, chip);
-    return chip;
+    return [t, chip];
   }
 
   /** Shows which of them is selected. */
