@@ -12,17 +12,26 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.test_player_events import steps_of
 from tests.oracle import LIB, Real
+from tests.timeline.made import trace_of
 from vizggml import ggml
 from vizggml.events import (
+    BarrierWait,
     BlockChosen,
     CellFreed,
     CellsFound,
+    ChunksTaken,
+    ComputeBegin,
+    ComputeEnd,
+    GraphId,
     KvWritten,
+    NodeBegin,
     NodeEnd,
     PlanEnd,
     ReuseDecided,
     SeqOp,
     TensorCreated,
+    TensorId,
+    WorkTaken,
 )
 from vizggml.export.html import to_html
 from vizggml.llama.batch import Batch
@@ -259,6 +268,32 @@ def test_the_threads_are_summed_up_and_a_bar_selects_its_node(two: Trace, tmp_pa
     page.mouse.up()
     follow.click()
     expect(follow).to_be_disabled()
+
+
+def test_a_bar_tells_its_chunks_and_how_its_thread_was_found(tmp_path: Path, open_page: OpenPage) -> None:
+    g, a = GraphId(0), TensorId(0)
+    trace = trace_of(
+        ComputeBegin(g, 1, 2),
+        NodeBegin(g, a, 0, 0),
+        NodeBegin(g, a, 1, 1000),
+        WorkTaken(g, a, 1, False),
+        NodeEnd(g, a, 0, 4000),
+        NodeEnd(g, a, 1, 3000),
+        ChunksTaken(g, a, -1, 4, 64, 1, True, (3, 1)),
+        BarrierWait(g, a, 1, 1000),
+        ComputeEnd(g, 4000),
+    )
+    page = alone(trace, "threads", tmp_path, open_page, 2)
+    expect(said(page)).to_contain_text("2 threads busy 75 % of 4 us")
+    expect(said(page)).to_contain_text("13 % waiting at barriers; longest wait 1 us: thread 1 after tensor 0")
+    expect(said(page)).to_contain_text("woken from sleep 1 time")
+    walk(page)
+    told = card(page)
+    assert (told["thread"], told["began"], told["worked"], told["waited"]) == ("1", "1 us", "2 us", "1 us")
+    assert told["taken up"] == "woken from sleep"
+    assert told["chunks taken"] == "1 of the product's 4"
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("tensor=0"))
 
 
 def test_the_free_list_follows_the_search(tmp_path: Path, open_page: OpenPage) -> None:

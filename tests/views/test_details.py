@@ -94,6 +94,18 @@ def test_the_arena_lists_the_offsets_of_ggml(no_alloc: bool) -> None:
     ]
 
 
+def test_reuse_gives_its_verdict(two: Tracks) -> None:
+    """No graph stands at first; then 5 tokens became 3, and 3 became 1."""
+    verdicts = [step_of(two, "ReuseDecided", n) for n in range(3)]
+    first, second, third = (words(picture(two, "reuse", step)) for step in verdicts)
+    assert {"built anew: no graph stands", "No condition was asked."} <= set(first)
+    assert any(text.startswith("built anew: ubatch.n_tokens 5 → 3") for text in second)
+    assert any(text.startswith("built anew: ubatch.n_tokens 3 → 1") for text in third)
+    cells = second[second.index("holds") + 1 :]
+    assert cells[:5] == ["context", "has outputs", "True", "True", "yes"]
+    assert any(text.startswith("asking: ") for text in words(picture(two, "reuse", verdicts[1] - 1)))
+
+
 def test_scratch_names_the_largest() -> None:
     """64 activations as Q8_0 take 68 bytes, 256 take 272: to multiples of 64, 128 and 320."""
     with record() as trace:

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:d283a1b06e528a665edaf0452a21adc20b491b1cd020d3e6afe20f9f8be31c31
+// vizggml player, bundled; sources sha256:32567392c3ff387c3f1c55f16fec6b5d85786d319db640e666168355ae7fd9bc
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -4925,10 +4925,9 @@ function paintBars({ tracks, palette, fonts }, c, clock, { top, high, from, to, 
   c.font = `10px ${fonts.mono}`;
   c.textAlign = "left";
   for (let r = from; r < to; r++) {
-    if (thread[r] >= MOST) continue;
+    if (thread[r] >= MOST || end[r] + wait[r] <= clock.from || begin[r] >= clock.to) continue;
     const y = top + thread[r] * high;
     const [x0, x1, x2] = [begin[r], end[r], end[r] + wait[r]].map((ns) => Math.max(clock.left, Math.min(clock.right, xOf2(clock, ns))));
-    if (x2 <= clock.left || x0 >= clock.right) continue;
     c.globalAlpha = r < done ? 1 : 0.3;
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
     c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar);
@@ -4985,6 +4984,7 @@ var GAP3 = 14;
 var NEAR3 = 16;
 var LANE = 44;
 var CLICK2 = 4;
+var BITMAPS = 40;
 var threadsDetail = {
   name: "threads",
   title: "Threads",
@@ -5009,15 +5009,16 @@ function spansOf({ tracks, relations }) {
 function shareOf({ tracks, relations }, span2) {
   return relations.keep(`thread share ${span2.evaluation}`, () => {
     const track = tracks.track("thread");
-    const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-    let [worked, waited, longest] = [0, 0, -1];
+    const [begin, end, wait, polling] = ["begin_ns", "end_ns", "wait_ns", "polling"].map((n) => track.col(n));
+    let [worked, waited, longest, woken] = [0, 0, -1, 0];
     for (let r = span2.from; r < span2.to; r++) {
       worked += end[r] - begin[r];
       waited += wait[r];
+      if (polling[r] === 0) woken++;
       if (wait[r] > 0 && (longest < 0 || wait[r] > wait[longest])) longest = r;
     }
     const all = span2.threads * span2.end;
-    return { busy: worked / all, waited: waited / all, longest };
+    return { busy: worked / all, waited: waited / all, longest, woken };
   });
 }
 var ThreadsView = class extends DetailPlot {
@@ -5033,6 +5034,7 @@ var ThreadsView = class extends DetailPlot {
     this.zoomed = null;
     this.zoomedIn = -1;
     this.brush = null;
+    this.baked = /* @__PURE__ */ new Map();
     this.button = el("button", "vg-button vg-text-button", { type: "button", text: "Follow the step", disabled: "" });
     this.button.addEventListener("click", () => this.zoomTo(null));
     this.tools = [this.button, el("span", "vg-hint", { text: "drag to zoom" })];
@@ -5078,10 +5080,10 @@ var ThreadsView = class extends DetailPlot {
     this.span = this.at < 0 ? null : spansOf(player).get(track.col("eval")[this.at]) ?? null;
     if (!this.span) return null;
     if (this.zoomed && this.zoomedIn !== this.span.evaluation) this.zoomTo(null);
-    const { busy, waited, longest } = shareOf(player, this.span);
+    const { busy, waited, longest, woken } = shareOf(player, this.span);
     const threads = `${this.span.threads} thread${this.span.threads === 1 ? "" : "s"}`;
     const wait = longest < 0 ? "nobody waits" : `longest wait ${formatNs(track.col("wait_ns")[longest])}: thread ${track.col("thread")[longest]} after ${visible(tracks.name(track.col("tensor")[longest]))}`;
-    return { strong: `${threads} busy ${Math.round(100 * busy)} % of ${formatNs(this.span.end)}`, rest: `${Math.round(100 * waited)} % waiting at barriers; ${wait}` };
+    return { strong: `${threads} busy ${Math.round(100 * busy)} % of ${formatNs(this.span.end)}`, rest: `${Math.round(100 * waited)} % waiting at barriers; ${wait}${woken ? `; woken from sleep ${woken} time${woken === 1 ? "" : "s"}` : ""}` };
   }
   places() {
     const { threads } = (
@@ -5119,14 +5121,13 @@ var ThreadsView = class extends DetailPlot {
     const { palette } = player;
     const { drawn, small, top, high, bottom } = this.places();
     const [whole2, clock] = [this.wholeClock(), this.clock()];
-    const lanes = { from: span2.from, to: span2.to, done: at + 1 };
-    paintBars(player, c, whole2, { ...lanes, top: WHOLE2.top, high: small });
+    this.paintWhole(c, whole2, small, drawn);
     const [x0, x1] = [xOf2(whole2, clock.from), xOf2(whole2, clock.to)];
     c.strokeStyle = palette.ink;
     c.lineWidth = 1;
     c.strokeRect(Math.round(x0) - 0.5, WHOLE2.top - 3.5, Math.max(3, Math.round(x1 - x0)), small * drawn + 6);
     paintAxis(player, c, clock, top, bottom);
-    paintBars(player, c, clock, { ...lanes, top, high });
+    paintBars(player, c, clock, { from: span2.from, to: span2.to, done: at + 1, top, high });
     this.paintCurrent(c, clock, top, high, step);
     paintNames(player, c, { ...span2, threads: drawn }, WHOLE2.top + small * drawn / 2, top, high);
     if (!this.brush) return;
@@ -5135,6 +5136,37 @@ var ThreadsView = class extends DetailPlot {
     const y = this.brush.whole ? 0 : top - 4;
     c.fillRect(Math.min(this.brush.from, this.brush.to), y, Math.abs(this.brush.to - this.brush.from), this.brush.whole ? top - 6 : h);
     c.globalAlpha = 1;
+  }
+  /** All of the evaluation, small; what has not begun yet is pale. @param {CanvasRenderingContext2D} c @param {Clock} whole @param {number} small
+   * @param {number} drawn threads */
+  paintWhole(c, whole2, small, drawn) {
+    const { span: span2, at, player, surface } = this;
+    if (!span2) return;
+    const { width, ratio } = surface;
+    const high = WHOLE2.top + small * drawn + 1;
+    const of = `${span2.evaluation} ${span2.to} ${width} ${small} ${ratio}`;
+    let bitmap = this.baked.get(of);
+    if (!bitmap) {
+      if (this.baked.size >= BITMAPS) this.baked.clear();
+      bitmap = el("canvas");
+      [bitmap.width, bitmap.height] = [Math.round(width * ratio), Math.ceil(high * ratio)];
+      const context = (
+        /** @type {CanvasRenderingContext2D} */
+        bitmap.getContext("2d")
+      );
+      context.scale(ratio, ratio);
+      paintBars(player, context, whole2, { from: span2.from, to: span2.to, done: span2.to, top: WHOLE2.top, high: small });
+      this.baked.set(of, bitmap);
+    }
+    c.drawImage(bitmap, 0, 0, bitmap.width / ratio, bitmap.height / ratio);
+    const x = xOf2(whole2, player.tracks.track("thread").col("end_ns")[at]);
+    c.globalAlpha = 0.7;
+    c.fillStyle = player.palette.page;
+    c.fillRect(x, WHOLE2.top, whole2.right - x, small * drawn);
+    c.globalAlpha = 1;
+  }
+  invalidate() {
+    this.baked.clear();
   }
   /** Rings around the current node, the selected one and the one the keys are at. @param {CanvasRenderingContext2D} c @param {Clock} clock
    * @param {number} top @param {number} high @param {number} step */
@@ -5173,7 +5205,8 @@ var ThreadsView = class extends DetailPlot {
     const track = tracks.track("thread");
     const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n)[r]);
     const pairs = [["op", tracks.tensorString("desc", tensor)], ["thread", String(thread)], ["began", formatNs(begin)], ["worked", formatNs(end - begin)], ["waited", wait ? formatNs(wait) : "no"]];
-    const chunks = track.col("chunks")[r];
+    const [chunks, polling] = ["chunks", "polling"].map((n) => track.col(n)[r]);
+    if (polling >= 0) pairs.push(["taken up", polling ? "while polling" : "woken from sleep"]);
     if (chunks > 0) pairs.push(["chunks taken", `${chunks} of the product's ${this.chunksOf(r)}`]);
     return { head: visible(tracks.name(tensor)), pairs };
   }
@@ -5872,7 +5905,7 @@ var GraphSearch = class {
 };
 
 // graph.js
-var BITMAPS = 8;
+var BITMAPS2 = 8;
 var DEAR = 10;
 var REST = 120;
 var GraphPane = class extends GraphCamera {
@@ -5983,7 +6016,7 @@ var GraphPane = class extends GraphCamera {
     }
     this.redraw();
     const baked = [...this.drawings.values()].filter((d) => d.bitmap && d !== this.shown);
-    while (baked.length >= BITMAPS) baked.shift().bitmap = null;
+    while (baked.length >= BITMAPS2) baked.shift().bitmap = null;
   }
   resized() {
     for (const [index, drawing] of this.drawings) {
@@ -8032,7 +8065,7 @@ var LEFT6 = 66;
 var RIGHT4 = 12;
 var TOP4 = 16;
 var BOTTOM = 32;
-var BITMAPS2 = 8;
+var BITMAPS3 = 8;
 var QUIET_MS3 = 350;
 var STEP = 1.6;
 var LEAST_BYTES = 64;
@@ -8241,7 +8274,7 @@ var TimelinePane = class {
   keep(plan) {
     const { bitmap, context } = this.surface.layer();
     bake(this, context, plan);
-    if (this.baked.size >= BITMAPS2) this.baked.clear();
+    if (this.baked.size >= BITMAPS3) this.baked.clear();
     this.baked.set(plan, bitmap);
     return bitmap;
   }

@@ -21,6 +21,7 @@ const GAP = 14;
 const NEAR = 16;
 const LANE = 44;
 const CLICK = 4;
+const BITMAPS = 40;
 
 /** @type {import("./details.js").Detail} */
 export const threadsDetail = {
@@ -49,19 +50,20 @@ function spansOf({ tracks, relations }) {
 }
 
 /** How much of the time the threads worked, and the longest wait: its row, -1 where nobody waited.
- * @param {Player} player @param {Span} span @returns {{busy: number, waited: number, longest: number}} */
+ * @param {Player} player @param {Span} span @returns {{busy: number, waited: number, longest: number, woken: number}} `woken` is how many parts began with a thread asleep */
 export function shareOf({ tracks, relations }, span) {
   return relations.keep(`thread share ${span.evaluation}`, () => {
     const track = tracks.track("thread");
-    const [begin, end, wait] = ["begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-    let [worked, waited, longest] = [0, 0, -1];
+    const [begin, end, wait, polling] = ["begin_ns", "end_ns", "wait_ns", "polling"].map((n) => track.col(n));
+    let [worked, waited, longest, woken] = [0, 0, -1, 0];
     for (let r = span.from; r < span.to; r++) {
       worked += end[r] - begin[r];
       waited += wait[r];
+      if (polling[r] === 0) woken++;
       if (wait[r] > 0 && (longest < 0 || wait[r] > wait[longest])) longest = r;
     }
     const all = span.threads * span.end;
-    return { busy: worked / all, waited: waited / all, longest };
+    return { busy: worked / all, waited: waited / all, longest, woken };
   });
 }
 
@@ -82,6 +84,8 @@ class ThreadsView extends DetailPlot {
     this.zoomedIn = -1;
     /** @type {{from: number, to: number, whole: boolean} | null} */
     this.brush = null;
+    /** Whole evaluations, each drawn once. @type {Map<string, HTMLCanvasElement>} */
+    this.baked = new Map();
     this.button = el("button", "vg-button vg-text-button", { type: "button", text: "Follow the step", disabled: "" });
     this.button.addEventListener("click", () => this.zoomTo(null));
     this.tools = [this.button, el("span", "vg-hint", { text: "drag to zoom" })];
@@ -131,10 +135,10 @@ class ThreadsView extends DetailPlot {
     this.span = this.at < 0 ? null : (spansOf(player).get(track.col("eval")[this.at]) ?? null);
     if (!this.span) return null;
     if (this.zoomed && this.zoomedIn !== this.span.evaluation) this.zoomTo(null);
-    const { busy, waited, longest } = shareOf(player, this.span);
+    const { busy, waited, longest, woken } = shareOf(player, this.span);
     const threads = `${this.span.threads} thread${this.span.threads === 1 ? "" : "s"}`;
     const wait = longest < 0 ? "nobody waits" : `longest wait ${formatNs(track.col("wait_ns")[longest])}: thread ${track.col("thread")[longest]} after ${visible(tracks.name(track.col("tensor")[longest]))}`;
-    return { strong: `${threads} busy ${Math.round(100 * busy)} % of ${formatNs(this.span.end)}`, rest: `${Math.round(100 * waited)} % waiting at barriers; ${wait}` };
+    return { strong: `${threads} busy ${Math.round(100 * busy)} % of ${formatNs(this.span.end)}`, rest: `${Math.round(100 * waited)} % waiting at barriers; ${wait}${woken ? `; woken from sleep ${woken} time${woken === 1 ? "" : "s"}` : ""}` };
   }
 
   places() {
@@ -173,14 +177,13 @@ class ThreadsView extends DetailPlot {
     const { palette } = player;
     const { drawn, small, top, high, bottom } = this.places();
     const [whole, clock] = [this.wholeClock(), this.clock()];
-    const lanes = { from: span.from, to: span.to, done: at + 1 };
-    paintBars(player, c, whole, { ...lanes, top: WHOLE.top, high: small });
+    this.paintWhole(c, whole, small, drawn);
     const [x0, x1] = [xOf(whole, clock.from), xOf(whole, clock.to)];
     c.strokeStyle = palette.ink;
     c.lineWidth = 1;
     c.strokeRect(Math.round(x0) - 0.5, WHOLE.top - 3.5, Math.max(3, Math.round(x1 - x0)), small * drawn + 6);
     paintAxis(player, c, clock, top, bottom);
-    paintBars(player, c, clock, { ...lanes, top, high });
+    paintBars(player, c, clock, { from: span.from, to: span.to, done: at + 1, top, high });
     this.paintCurrent(c, clock, top, high, step);
     paintNames(player, c, { ...span, threads: drawn }, WHOLE.top + (small * drawn) / 2, top, high);
     if (!this.brush) return;
@@ -189,6 +192,36 @@ class ThreadsView extends DetailPlot {
     const y = this.brush.whole ? 0 : top - 4;
     c.fillRect(Math.min(this.brush.from, this.brush.to), y, Math.abs(this.brush.to - this.brush.from), this.brush.whole ? top - 6 : h);
     c.globalAlpha = 1;
+  }
+
+  /** All of the evaluation, small; what has not begun yet is pale. @param {CanvasRenderingContext2D} c @param {Clock} whole @param {number} small
+   * @param {number} drawn threads */
+  paintWhole(c, whole, small, drawn) {
+    const { span, at, player, surface } = this;
+    if (!span) return;
+    const { width, ratio } = surface;
+    const high = WHOLE.top + small * drawn + 1;
+    const of = `${span.evaluation} ${span.to} ${width} ${small} ${ratio}`;
+    let bitmap = this.baked.get(of);
+    if (!bitmap) {
+      if (this.baked.size >= BITMAPS) this.baked.clear();
+      bitmap = el("canvas");
+      [bitmap.width, bitmap.height] = [Math.round(width * ratio), Math.ceil(high * ratio)];
+      const context = /** @type {CanvasRenderingContext2D} */ (bitmap.getContext("2d"));
+      context.scale(ratio, ratio);
+      paintBars(player, context, whole, { from: span.from, to: span.to, done: span.to, top: WHOLE.top, high: small });
+      this.baked.set(of, bitmap);
+    }
+    c.drawImage(bitmap, 0, 0, bitmap.width / ratio, bitmap.height / ratio);
+    const x = xOf(whole, player.tracks.track("thread").col("end_ns")[at]);
+    c.globalAlpha = 0.7;
+    c.fillStyle = player.palette.page;
+    c.fillRect(x, WHOLE.top, whole.right - x, small * drawn);
+    c.globalAlpha = 1;
+  }
+
+  invalidate() {
+    this.baked.clear();
   }
 
   /** Rings around the current node, the selected one and the one the keys are at. @param {CanvasRenderingContext2D} c @param {Clock} clock
@@ -231,7 +264,8 @@ class ThreadsView extends DetailPlot {
     const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n)[r]);
     /** @type {[string, string][]} */
     const pairs = [["op", tracks.tensorString("desc", tensor)], ["thread", String(thread)], ["began", formatNs(begin)], ["worked", formatNs(end - begin)], ["waited", wait ? formatNs(wait) : "no"]];
-    const chunks = track.col("chunks")[r];
+    const [chunks, polling] = ["chunks", "polling"].map((n) => track.col(n)[r]);
+    if (polling >= 0) pairs.push(["taken up", polling ? "while polling" : "woken from sleep"]);
     if (chunks > 0) pairs.push(["chunks taken", `${chunks} of the product's ${this.chunksOf(r)}`]);
     return { head: visible(tracks.name(tensor)), pairs };
   }

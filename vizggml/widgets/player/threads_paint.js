@@ -26,10 +26,9 @@ export function paintBars({ tracks, palette, fonts }, c, clock, { top, high, fro
   c.font = `10px ${fonts.mono}`;
   c.textAlign = "left";
   for (let r = from; r < to; r++) {
-    if (thread[r] >= MOST) continue;
+    if (thread[r] >= MOST || end[r] + wait[r] <= clock.from || begin[r] >= clock.to) continue;
     const y = top + thread[r] * high;
     const [x0, x1, x2] = [begin[r], end[r], end[r] + wait[r]].map((ns) => Math.max(clock.left, Math.min(clock.right, xOf(clock, ns))));
-    if (x2 <= clock.left || x0 >= clock.right) continue;
     c.globalAlpha = r < done ? 1 : 0.3;
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
     c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar);
