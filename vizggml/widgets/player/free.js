@@ -11,7 +11,7 @@ export const freeDetail = tableDetail({
   title: "Free list",
   track: "block",
   columns: [{ head: "block" }, { head: "offset", right: true }, { head: "size", right: true }, { head: "how it came" }, { head: "in this search" }],
-  widths: "62px minmax(48px, 0.7fr) minmax(56px, 0.8fr) minmax(0, 1.1fr) minmax(0, 1.4fr)",
+  widths: "38px minmax(54px, 0.7fr) minmax(62px, 0.8fr) minmax(0, 1.1fr) minmax(0, 1.4fr)",
   rows: freeRows,
   empty: "No free block at this step: the allocator has none before a plan begins (galloc.reserve, galloc.alloc_graph).",
 });
@@ -41,7 +41,7 @@ function originOf({ tracks }, row) {
     case "BlockInserted":
       return who ? `freed after ${who}` : "freed";
     case "BlockMerged":
-      return who ? `grown, freed after ${who}` : "grown by what was freed";
+      return who ? `merged after ${who}` : "merged";
     case "BlockSplit":
     case "BlockChosen":
       return who ? `left over by ${who}` : "left over";
