@@ -25,12 +25,6 @@ player = vg.view(trace, step=20)
 player
 """
 
-LIVE = """
-import vizggml as vg
-shown = vg.live(vg.load_model("tiny"), "Once upon a time", max_tokens=3, n_ctx=64, fast=False)
-shown
-"""
-
 
 @pytest.fixture
 def viewed(lab: Lab, open_page: OpenPage) -> Iterator[tuple[Lab, Page]]:
@@ -74,20 +68,3 @@ def test_the_notebook_keeps_a_picture(viewed: tuple[Lab, Page]) -> None:
         page.wait_for_timeout(100)
     assert "image/svg+xml" in saved.read_text()
     assert "Step 20 of" in saved.read_text()
-
-
-def test_a_run_streams_beside_the_player(lab: Lab, open_page: OpenPage) -> None:
-    lab.write("live.ipynb", LIVE, "print(len(shown.runner.traces), repr(''.join(shown.runner.tokens)))")
-    page = open_page(quiet=True)
-    lab.open(page, "live.ipynb")
-    lab.run(page, 0)
-    run = page.locator("button.widget-button", has_text="Run")
-    expect(run).to_be_enabled(timeout=30_000)
-    run.click()
-    expect(page.locator(".vg-sentence")).to_be_visible(timeout=30_000)
-    expect(page.locator("button.widget-button", has_text="Stop")).to_be_disabled(timeout=30_000)
-    lab.run(page, 1)
-    count, text = lab.output(page, 1).split(" ", 1)
-    assert count == "3"
-    shown = page.locator(".jp-OutputArea-output .widget-html-content div").first.inner_text()
-    assert shown.replace("\xa0", " ") == "Once upon a time" + text.strip("'\"")

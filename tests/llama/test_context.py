@@ -171,6 +171,8 @@ def test_a_decode_tells_its_begin_its_logits_and_its_end(small_model: Model) -> 
     assert (first.pos, second.pos) == (2, 4)
     assert first.ids == tuple(int(i) for i in np.argsort(-logits[0])[:10])
     assert second.logits == tuple(float(x) for x in np.sort(logits[1])[::-1][:10])
+    weights = np.exp(logits[1].astype(np.float64))
+    assert np.exp(second.logits[0] - second.log_sum) == pytest.approx(weights.max() / weights.sum())
     assert isinstance(end, DecodeEnd)
     assert (end.index, end.cause) == (1, begin.seq)
     assert end.ns > 0
@@ -319,6 +321,17 @@ def test_generate_yields_the_likeliest_tokens_and_starts_afresh(small_model: Mod
         by_hand.append(int(logits[0].argmax()))
         logits = ctx.decode(by_hand[-1:])
     assert by_hand == [t.id for t in first]
+
+
+def test_what_is_kept_is_gone_on_from(small_model: Model) -> None:
+    """The last token of a generation was not yet read; with it, a second one goes on as if there had been no break."""
+    whole = [t.id for t in context(small_model).generate([1, 2, 3], 6, temp=0)]
+    ctx = context(small_model)
+    first = [t.id for t in ctx.generate([1, 2, 3], 2, temp=0)]
+    assert first + [t.id for t in ctx.generate([first[-1]], 4, temp=0, keep=True)] == whole
+    room = ctx.cparams.n_ctx - ctx.n_past
+    with pytest.raises(VizggmlError, match=f"prompt: {room + 1} tokens after the 8 that it has, the context holds"):
+        ctx.generate([1] * (room + 1), keep=True)
 
 
 def test_a_seed_gives_the_same_text_again(small_model: Model) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tests.timeline.made import at, rows, trace_of
@@ -14,6 +16,7 @@ from vizggml.events import (
     Event,
     GraphFreed,
     GraphId,
+    LogitsReady,
     NodeBegin,
     NodeEnd,
     NodePlanned,
@@ -121,6 +124,19 @@ def test_an_evaluation_is_a_ubatch() -> None:
         (7, 13, 1, 1, 1, 2, 0, 20),
         (13, 20, 2, 1, 1, 3, 1, 30),
     ]
+
+
+def test_candidates_stand_until_there_are_others() -> None:
+    """exp(logit - log_sum): logits 0 and log(1/2) of a sum of 2 are a half and a quarter."""
+    half, log_sum = math.log(0.5), math.log(2.0)
+    tracks = fold(
+        LogitsReady(2, (7, 9), ("c", "d"), (0.0, half), log_sum),
+        TokenSampled(9, "d", 0.3, 3),
+        LogitsReady(3, (5,), ("a",), (1.0,), 1.0),
+    )
+    assert [r[:5] for r in rows(tracks, "candidate")] == [(0, 2, 2, 0, 7), (0, 2, 2, 1, 9), (2, 3, 3, 0, 5)]
+    assert tracks["t.candidate.p"].tolist() == pytest.approx([0.5, 0.25, 1.0])
+    assert [tracks.string(i) for i in tracks["t.candidate.piece"].tolist()] == ["c", "d", "a"]
 
 
 def test_reuse_checks_stand_until_the_next_evaluation_is_checked() -> None:

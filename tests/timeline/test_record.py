@@ -52,7 +52,7 @@ def test_events_come_back_as_they_were_emitted() -> None:
         OpRecorded(TensorId(1), "MUL_MAT", "MUL_MAT", (-1, 2), (TensorId(0), TensorId(-1)), False),
         OpRecorded(TensorId(2), "NONE", "NONE", (), (), True),
         Tokenized("né", (4, 5), ("n", "é")),
-        LogitsReady(3, (7,), ("x",), (0.5,)),
+        LogitsReady(3, (7,), ("x",), (0.5,), 1.0),
         TensorNamed(TensorId(1), ""),
     ]
     read = list(trace_of(*events).events)

@@ -151,7 +151,7 @@ NAMED = TensorNamed(W, "W")
             "params: n_kv was 256 and must be 512, so the graph cannot be used again.",
         ),
         (
-            LogitsReady(3, (1, 2), (" a", " the"), (1.5, -0.25)),
+            LogitsReady(3, (1, 2), (" a", " the"), (1.5, -0.25), 2.0),
             "The logits after position 3 are ready: a score for each token. "
             "The highest belong to  a,  the: 1.5, -0.25.",
         ),

@@ -34,7 +34,7 @@ def test_it_sends_the_tracks_as_bytes_and_the_layout_as_json() -> None:
     player = view(trace, step=3)
     assert player.tracks == trace.tracks().to_bytes()
     assert Tracks.from_bytes(player.tracks).n_events == len(trace)
-    assert json.loads(player.graph_layout) == layout(trace.tracks())
+    assert json.loads(player.graph_layout) == json.loads(json.dumps(layout(trace.tracks())))
     assert (player.step, player.selected, player.panes) == (3, -1, None)
 
 

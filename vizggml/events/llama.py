@@ -152,12 +152,13 @@ class UbatchSplit(Event):
 
 @event("tokens", "llama_context::decode, src/llama-context.cpp", "vizggml/llama/context.py: Context.decode")
 class LogitsReady(Event):
-    """The highest logits of one output row."""
+    """The highest logits of one output row. `exp(logit - log_sum)` is a token's probability at temperature 1."""
 
     pos: int
     ids: tuple[int, ...]
     pieces: tuple[str, ...]
     logits: tuple[float, ...]
+    log_sum: float
 
 
 @event("tokens", "llama_sampler_apply, src/llama-sampler.cpp", "vizggml/llama/sampling.py: SamplerChain.sample")

@@ -333,7 +333,10 @@ class Context(Reservation):
         for pos, row in zip(positions, self.logits, strict=True):
             top = np.argsort(-row, kind="stable")[:LOGITS_SHOWN]
             pieces = tuple(self.vocab.token_to_piece(int(i)) for i in top)
-            event = LogitsReady(pos, tuple(map(int, top)), pieces, tuple(map(float, row[top])))
+            highest = float(row[top[0]])
+            with np.errstate(invalid="ignore"):
+                log_sum = highest + float(np.log(np.exp(row - highest, dtype=np.float64).sum()))
+            event = LogitsReady(pos, tuple(map(int, top)), pieces, tuple(map(float, row[top])), log_sum)
             self._told_logits = bus.remember(bus.emit(event))
 
     def memory_update(self) -> None:
@@ -380,23 +383,28 @@ class Context(Reservation):
         top_p: float = 0.95,
         min_p: float = 0.05,
         seed: int = DEFAULT_SEED,
+        keep: bool = False,
     ) -> Iterator[Token]:
         """Forget what the cache holds, read the prompt, and yield token after token.
 
-        It ends after `max_tokens`, at a token that ends a text, or when the context is full: `stopped` says which.
+        With `keep` nothing is forgotten: the prompt follows what sequence 0 holds. It ends after `max_tokens`, at a
+        token that ends a text, or when the context is full: `stopped` says which.
         `temp` 0 takes the likeliest token each time. VizggmlError if the prompt does not fit into the context.
         """
         chain = default_chain(temp, top_k, top_p, min_p, seed)
-        tokens = self.vocab.tokenize(prompt) if isinstance(prompt, str) else list(prompt)
+        held = self.n_past if keep else 0
+        tokens = self.vocab.tokenize(prompt, add_special=not held) if isinstance(prompt, str) else list(prompt)
         if not tokens:
             raise VizggmlError("prompt: it has no tokens")
-        if len(tokens) > self.cparams.n_ctx:
-            raise VizggmlError(f"prompt: {len(tokens)} tokens, the context holds {self.cparams.n_ctx} (n_ctx)")
+        if held + len(tokens) > self.cparams.n_ctx:
+            more = f" after the {held} that it has" if held else ""
+            raise VizggmlError(f"prompt: {len(tokens)} tokens{more}, the context holds {self.cparams.n_ctx} (n_ctx)")
         self._generation += 1
         self.stopped = ""
-        self.memory.clear()
+        if not keep:
+            self.memory.clear()
         told = self.vocab.told if isinstance(prompt, str) else NOTHING_TOLD
-        return self._generate(tokens, max_tokens, chain, self._generation, told)
+        return self._generate(tokens, max_tokens, chain, self._generation, told, held)
 
     def _check_still(self, me: int, pos: int) -> None:
         """VizggmlError if anything but generation `me` has used the context, whose next position was `pos`."""
@@ -406,9 +414,9 @@ class Context(Reservation):
             raise VizggmlError(f"generate: sequence 0 was left at position {pos}, something moved it to {self.n_past}")
 
     def _generate(
-        self, tokens: list[int], max_tokens: int, chain: SamplerChain, me: int, told: Told
+        self, tokens: list[int], max_tokens: int, chain: SamplerChain, me: int, told: Told, held: int
     ) -> Iterator[Token]:
-        self._check_still(me, 0)
+        self._check_still(me, held)
         n_batch, stream = self.cparams.n_batch, self.vocab.stream()
         sampled = NOTHING_TOLD
         for begin in range(0, len(tokens), n_batch):

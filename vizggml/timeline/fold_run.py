@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,9 +38,10 @@ class RunFold:
         self.reuse = Track("reuse", reuse)
         token = {"token": "i", "piece": "i", "pos": "i", "sampled": "i", "p": "d", "eval": "i"}
         self.token = Track("token", token)
+        self.candidate = Track("candidate", {"pos": "i", "rank": "i", "token": "i", "piece": "i", "p": "d"})
         evaluation = {"index": "i", "graph": "i", "n_tokens": "i", "pos": "i", "reused": "i", "ns": "d"}
         self.eval = Track("eval", evaluation)
-        self.tracks = (self.scratch, self.thread, self.reuse, self.token, self.eval)
+        self.tracks = (self.scratch, self.thread, self.reuse, self.token, self.candidate, self.eval)
         self.n_evals = 0
         self._eval_row = NONE
         self._computed = True
@@ -72,6 +74,7 @@ class RunFold:
             "Tokenized": self.tokenized,
             "DecodeBegin": self.decode_begin,
             "UbatchSplit": self.ubatch_split,
+            "LogitsReady": self.logits_ready,
             "TokenSampled": self.token_sampled,
         }
 
@@ -216,6 +219,22 @@ class RunFold:
 
     def tokenized(self, i: int, node: int, text: int, ids: tuple[int, ...], pieces: tuple[int, ...]) -> None:
         self._pieces.update(zip(ids, pieces, strict=False))
+
+    def logits_ready(
+        self,
+        i: int,
+        node: int,
+        pos: int,
+        ids: tuple[int, ...],
+        pieces: tuple[int, ...],
+        logits: tuple[float, ...],
+        log_sum: float,
+    ) -> None:
+        """The likeliest tokens stand until there are others: those that the token after them was drawn from."""
+        self.candidate.clear_all(i)
+        for rank, (token, piece, logit) in enumerate(zip(ids, pieces, logits, strict=False)):
+            p = math.exp(min(0.0, logit - log_sum)) if math.isfinite(logit - log_sum) else 0.0
+            self.candidate.set(i, rank, small(pos), rank, small(token), piece, p)
 
     def token_sampled(self, i: int, node: int, token: int, piece: int, p: float, pos: int) -> None:
         self._pieces[token] = piece

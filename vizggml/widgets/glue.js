@@ -28,6 +28,7 @@ function render({ model, el }) {
   const sync = throttledSync(model);
   let player = null;
   const mount = () => {
+    const tab = host.querySelector('.vg-pane-tables [role="tab"][aria-selected="true"]')?.textContent;
     player?.destroy();
     player = null;
     host.replaceChildren();
@@ -43,6 +44,8 @@ function render({ model, el }) {
       onStep: (step) => sync("step", step),
       onSelect: (tensor) => sync("selected", tensor),
     });
+    const tabs = [...host.querySelectorAll('.vg-pane-tables [role="tab"]')];
+    tabs.find((other) => other.textContent === tab)?.click();
     if (model.get("selected") >= 0) player.select(model.get("selected"));
   };
   const listeners = {

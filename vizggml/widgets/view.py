@@ -77,14 +77,11 @@ class Player(anywidget.AnyWidget):
 
     def _ipython_display_(self) -> None:
         """Two outputs: the widget, and what the notebook keeps of it for when there is no kernel."""
-        from IPython import display as shown
-
-        publish: Any = shown.publish_display_data
         bundle = self._repr_mimebundle_()
         if bundle is not None:
-            publish(*bundle)
+            publish_display_data(*bundle)
             if self._shown is not None:
-                publish({"text/html": self.kept(), "text/plain": ""})
+                publish_display_data({"text/html": self.kept(), "text/plain": ""})
 
     def kept(self) -> str:
         """The HTML of the player as a notebook keeps it. VizggmlError if there is no trace on it."""
@@ -92,6 +89,14 @@ class Player(anywidget.AnyWidget):
             raise VizggmlError("player: there is no trace on it yet")
         tracks = cast("Recorded", self._shown)
         return saved_player(tracks, step=self.step, panes=self.panes, height=self.height, theme=self.theme)
+
+
+def publish_display_data(data: dict[str, Any], metadata: dict[str, Any] | None = None, **options: Any) -> None:
+    """An output of the cell that runs, or another in the place of one."""
+    from IPython import display
+
+    publish: Any = display.publish_display_data
+    publish(data, metadata or {}, **options)
 
 
 def sent(tracks: Tracks) -> dict[str, Any]:

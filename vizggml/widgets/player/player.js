@@ -390,3 +390,5 @@ export function create(options) {
     return { step: () => 0, setStep: () => {}, select: () => {}, destroy: () => options.host.replaceChildren() };
   }
 }
+
+export { panel } from "./live_panel.js";

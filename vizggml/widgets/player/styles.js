@@ -7,7 +7,8 @@ import inspector from "./inspector.css";
 import kv from "./kv.css";
 import memory from "./map.css";
 import notice from "./notice.css";
+import live from "./live.css";
 import shared from "./style.css";
 import timeline from "./timeline.css";
 
-export const css = [shared, compare, details, graph, inspector, kv, memory, timeline, notice].join("\n");
+export const css = [shared, compare, details, graph, inspector, kv, memory, timeline, notice, live].join("\n");

@@ -1,5 +1,6 @@
 // The token strip: the text so far at this step; a token leads to the event that brought it.
 
+import { ChoiceCard } from "./choice.js";
 import { el } from "./dom.js";
 import { visiblePiece } from "./sentence.js";
 import { upperBound } from "./tracks.js";
@@ -21,6 +22,7 @@ export class TokensPane {
       el("span", "vg-key", {}, [el("span", "vg-token vg-sample", { text: "prompt" })]),
       el("span", "vg-key", {}, [el("span", "vg-token vg-sampled vg-sample", { text: "sampled" })]),
     ];
+    this.card = new ChoiceCard(player.root);
     this.shown = -1;
     this.first = 0;
     /** @type {HTMLElement[]} */
@@ -29,8 +31,28 @@ export class TokensPane {
       const k = this.made.indexOf(/** @type {HTMLElement} */ (event.target));
       if (k >= 0) player.go(this.track.a[this.first + k]);
     });
+    for (const kind of ["pointerover", "focusin"]) {
+      this.text.addEventListener(kind, (event) => {
+        const k = this.made.indexOf(/** @type {HTMLElement} */ (event.target));
+        const choice = k >= 0 ? this.choice(this.first + k) : null;
+        if (choice) this.card.show(this.made[k], choice);
+        else this.card.hide();
+      });
+    }
+    for (const kind of ["pointerleave", "focusout", "click"]) this.text.addEventListener(kind, () => this.card.hide());
     if (!this.track.length) this.text.append(el("span", "vg-soft", { text: "No text in this trace." }));
     else this.make(0);
+  }
+
+  /** The token in `row` with what it was chosen from; nothing for a token of the prompt. @param {number} row
+   * @returns {import("./choice.js").Sampled | null} */
+  choice(row) {
+    const { track } = this;
+    const candidates = this.player.tracks.track("candidate");
+    if (!track.col("sampled")[row] || !candidates.length) return null;
+    const top = candidates.openAt(track.a[row]).map((r) => /** @type {[string, number]} */ ([candidates.str("piece", r), candidates.col("p")[r]]));
+    const [id, pos, p] = ["token", "pos", "p"].map((name) => track.col(name)[row]);
+    return top.length ? { text: track.str("piece", row), id, pos, p, top } : null;
   }
 
   /** Makes the tokens from row `first` on; those to come are there already, faint, so that no line moves. @param {number} first */
@@ -42,7 +64,8 @@ export class TokensPane {
       const sampled = track.col("sampled")[row] !== 0;
       const p = track.col("p")[row];
       const about = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
-      const title = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
+      const told = sampled ? `${about}, sampled with probability ${p.toFixed(3)}` : `${about}, from the prompt`;
+      const title = this.choice(row) ? undefined : told;
       const piece = track.str("piece", row) || `#${track.col("token")[row]}`;
       this.made.push(
         el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title, "data-row": String(row) }),
@@ -70,5 +93,8 @@ export class TokensPane {
   }
 
   invalidate() {}
-  stop() {}
+
+  stop() {
+    this.card.element.remove();
+  }
 }
