@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:0a49688a5bf29d8f2be926b935ca5e9fcd7cf4a89309a4b57b7a1400d093950f
+// vizggml player, bundled; sources sha256:ffab10ff884bc442a10b717e8c77a199a597e382e8155f4beed4c3aceab6012d
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -7572,6 +7572,9 @@ var map_default = ".vg-motion { pointer-events: none; }\n.vg-usage { flex: none;
 // notice.css
 var notice_default = ".vg-notice { position: absolute; z-index: 15; left: 50%; bottom: 14px; max-width: calc(100% - 24px); padding: 6px 14px; transform: translateX(-50%); border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.18); font-size: 12.5px; pointer-events: none; visibility: hidden; opacity: 0; }\n.vg-notice.vg-shown { visibility: visible; opacity: 1; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-notice { transition: opacity 160ms, visibility 160ms; }\n}\n";
 
+// live.css
+var live_default = '/* the controls of a live run, and the card of what a token was chosen from */\n.vg-livepanel { height: auto; overflow: visible; margin-bottom: 8px; }\n.vg-live-head { display: flex; flex-direction: column; gap: 8px; padding: 10px 12px; }\n.vg-livepanel textarea.vg-live-prompt { width: 100%; min-height: 48px; resize: vertical; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); color: var(--vg-ink); font: inherit; font-size: 14px; line-height: 1.45; }\n.vg-livepanel .vg-live-prompt:focus, .vg-livepanel .vg-live-number:focus { outline: 2px solid var(--vg-accent); outline-offset: -1px; }\n.vg-live-row { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 18px; }\n.vg-live-buttons { display: flex; gap: 6px; }\n.vg-live-buttons .vg-button { height: 30px; min-width: 58px; font-size: 13px; margin: 0; color: var(--vg-ink); }\n.vg-live-buttons .vg-play { color: var(--vg-onAccent); border-color: transparent; font-weight: 600; }\n.vg-live-buttons .vg-button:disabled { color: var(--vg-faint); background: none; border-color: var(--vg-line); font-weight: 400; }\n.vg-live-fields { display: flex; flex-wrap: wrap; gap: 6px 14px; }\n.vg-live-field { display: inline-flex; align-items: center; gap: 6px; font-size: 12px; color: var(--vg-soft); }\n.vg-livepanel .vg-live-number { height: 28px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); color: var(--vg-ink); font-size: 13px; font-variant-numeric: tabular-nums; width: 64px; }\n.vg-live-status { flex: 1 1 auto; min-width: 120px; font-size: 12px; color: var(--vg-soft); font-variant-numeric: tabular-nums; }\n.vg-live-error { padding: 6px 12px; font-size: 13px; color: var(--vg-bad); border-top: 1px solid var(--vg-line); overflow-wrap: anywhere; }\n.vg-live-text { max-height: 168px; overflow-y: auto; scrollbar-width: thin; padding: 8px 12px 10px; border-top: 1px solid var(--vg-line); font-size: 14px; line-height: 26px; white-space: pre-wrap; overflow-wrap: anywhere; }\n.vg-live-read { color: var(--vg-soft); }\n.vg-livepanel .vg-live-made .vg-token { line-height: 22px; }\n.vg-tip.vg-choice { width: 270px; max-width: calc(100% - 12px); padding: 8px 10px; z-index: 20; }\n.vg-choice-about { font-size: 11.5px; line-height: 1.35; color: var(--vg-soft); white-space: normal; }\n.vg-choice-drawn { margin-top: 5px; }\n.vg-choice-row { display: grid; grid-template-columns: minmax(60px, 92px) 1fr 52px; align-items: center; gap: 8px; height: 20px; margin-top: 2px; font-size: 12px; color: var(--vg-ink); }\n.vg-choice-row:first-of-type { margin-top: 4px; }\n.vg-choice-piece { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; overflow: hidden; text-overflow: ellipsis; }\n.vg-choice-track { height: 8px; border-radius: 2px; background: var(--vg-panel); overflow: hidden; }\n.vg-choice-bar { display: block; height: 100%; background: var(--vg-status-3); }\n.vg-choice-p { text-align: right; font-variant-numeric: tabular-nums; color: var(--vg-soft); }\n.vg-chosen .vg-choice-bar { background: var(--vg-accent); }\n.vg-chosen .vg-choice-piece, .vg-chosen .vg-choice-p { font-weight: 600; color: var(--vg-ink); }\n';
+
 // style.css
 var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { display: flex; flex-wrap: wrap; justify-content: space-between; }\n.vg-tiny .vg-slide { flex: 1 0 100%; order: 1; }\n.vg-tiny .vg-kin { order: 2; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
@@ -7579,7 +7582,7 @@ var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-b
 var timeline_default = '.vg-footnote { flex: none; height: 20px; contain: strict; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; contain: strict; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-peak-list { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-peak-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-peak-chip .vg-mono { font-size: 11.5px; }\n.vg-peak-chip:hover { background: var(--vg-panel); }\n.vg-peak-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-outline { display: inline-block; width: 14px; height: 9px; box-sizing: border-box; }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n.vg-tiny .vg-pane-timeline .vg-select { max-width: 120px; }\n';
 
 // styles.js
-var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, timeline_default, notice_default].join("\n");
+var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, timeline_default, notice_default, live_default].join("\n");
 
 // peak.js
 var MOST4 = 24;
@@ -8339,6 +8342,51 @@ var Tip = class {
   }
 };
 
+// choice.js
+var SHOWN = 5;
+function aboutToken({ id, pos, p }) {
+  return `token ${id} at position ${pos}, drawn with ${percent3(p)} after temperature and filters`;
+}
+function percent3(p) {
+  return p >= 0.9995 ? "100 %" : `${(100 * p).toFixed(p < 1e-3 ? 2 : 1)} %`;
+}
+var ChoiceCard = class {
+  /** @param {HTMLElement} root what the card stays inside of */
+  constructor(root) {
+    this.root = root;
+    this.element = el("div", "vg-tip vg-choice", { role: "tooltip" });
+    this.element.hidden = true;
+    root.append(this.element);
+  }
+  /** The five likeliest, and the chosen one where it is further down. @param {HTMLElement} beside @param {Sampled} token */
+  show(beside, token) {
+    const { text, top } = token;
+    const chosen = top.findIndex(([piece]) => piece === text);
+    const rows = top.filter((_, k) => k < SHOWN || k === chosen).map(([piece, p], k) => {
+      const bar = el("span", "vg-choice-bar");
+      bar.style.width = `${Math.max(1, 100 * p)}%`;
+      return el("div", `vg-choice-row ${k === Math.min(chosen, SHOWN) ? "vg-chosen" : ""}`, {}, [
+        el("span", "vg-choice-piece", { text: visiblePiece(piece) || "∅" }),
+        el("span", "vg-choice-track", {}, [bar]),
+        el("span", "vg-choice-p", { text: percent3(p) })
+      ]);
+    });
+    const head = rows.length ? [el("div", "vg-choice-about", { text: "The likeliest here, at temperature 1" })] : [];
+    this.element.replaceChildren(...head, ...rows, el("div", "vg-choice-about vg-choice-drawn", { text: aboutToken(token) }));
+    this.element.hidden = false;
+    const outer = this.root.getBoundingClientRect();
+    const inner = beside.getBoundingClientRect();
+    const [w, h] = [this.element.offsetWidth, this.element.offsetHeight];
+    const x = Math.max(6, Math.min(inner.left - outer.left, outer.width - w - 6));
+    const under = inner.bottom - outer.top + 6;
+    const y = under + h > outer.height && inner.top - outer.top > h + 6 ? inner.top - outer.top - h - 6 : under;
+    this.element.style.transform = `translate(${x}px, ${y}px)`;
+  }
+  hide() {
+    this.element.hidden = true;
+  }
+};
+
 // tokens.js
 var MOST5 = 600;
 var TokensPane = class {
@@ -8354,6 +8402,7 @@ var TokensPane = class {
       el("span", "vg-key", {}, [el("span", "vg-token vg-sample", { text: "prompt" })]),
       el("span", "vg-key", {}, [el("span", "vg-token vg-sampled vg-sample", { text: "sampled" })])
     ];
+    this.card = new ChoiceCard(player.root);
     this.shown = -1;
     this.first = 0;
     this.made = [];
@@ -8364,8 +8413,33 @@ var TokensPane = class {
       );
       if (k >= 0) player.go(this.track.a[this.first + k]);
     });
+    for (const kind of ["pointerover", "focusin"]) {
+      this.text.addEventListener(kind, (event) => {
+        const k = this.made.indexOf(
+          /** @type {HTMLElement} */
+          event.target
+        );
+        const choice = k >= 0 ? this.choice(this.first + k) : null;
+        if (choice) this.card.show(this.made[k], choice);
+        else this.card.hide();
+      });
+    }
+    for (const kind of ["pointerleave", "focusout", "click"]) this.text.addEventListener(kind, () => this.card.hide());
     if (!this.track.length) this.text.append(el("span", "vg-soft", { text: "No text in this trace." }));
     else this.make(0);
+  }
+  /** The token in `row` with what it was chosen from; nothing for a token of the prompt. @param {number} row
+   * @returns {import("./choice.js").Sampled | null} */
+  choice(row) {
+    const { track } = this;
+    const candidates = this.player.tracks.track("candidate");
+    if (!track.col("sampled")[row] || !candidates.length) return null;
+    const top = candidates.openAt(track.a[row]).map((r) => (
+      /** @type {[string, number]} */
+      [candidates.str("piece", r), candidates.col("p")[r]]
+    ));
+    const [id, pos, p] = ["token", "pos", "p"].map((name) => track.col(name)[row]);
+    return top.length ? { text: track.str("piece", row), id, pos, p, top } : null;
   }
   /** Makes the tokens from row `first` on; those to come are there already, faint, so that no line moves. @param {number} first */
   make(first) {
@@ -8376,7 +8450,8 @@ var TokensPane = class {
       const sampled = track.col("sampled")[row] !== 0;
       const p = track.col("p")[row];
       const about2 = `token ${track.col("token")[row]} at position ${track.col("pos")[row]}`;
-      const title2 = sampled ? `${about2}, sampled with probability ${p.toFixed(3)}` : `${about2}, from the prompt`;
+      const told = sampled ? `${about2}, sampled with probability ${p.toFixed(3)}` : `${about2}, from the prompt`;
+      const title2 = this.choice(row) ? void 0 : told;
       const piece = track.str("piece", row) || `#${track.col("token")[row]}`;
       this.made.push(
         el("button", `vg-token ${sampled ? "vg-sampled" : ""}`, { type: "button", text: visiblePiece(piece), title: title2, "data-row": String(row) })
@@ -8404,6 +8479,7 @@ var TokensPane = class {
   invalidate() {
   }
   stop() {
+    this.card.element.remove();
   }
 };
 
@@ -9029,6 +9105,175 @@ function compare(options) {
   }
 }
 
+// live_panel.js
+var MOST_SEED = 2 ** 32 - 1;
+var LivePanel = class {
+  /** @param {Options} options */
+  constructor({ host, theme, settings, act }) {
+    this.act = act;
+    this.root = el("div", "vg-player vg-livepanel", { role: "group", "aria-label": "Live run" });
+    host.append(el("style", "", { text: css }), this.root);
+    this.theme = watchTheme(this.root, theme, () => {
+    });
+    this.tokens = [];
+    this.prompt = el("textarea", "vg-live-prompt", { rows: "2", "aria-label": "Prompt", placeholder: "a prompt", spellcheck: "false" });
+    this.prompt.value = settings.prompt;
+    this.fields = {
+      max_tokens: this.number("tokens", "How many tokens to make", settings.max_tokens, 1, 4096, 1),
+      temp: this.number("temperature", "0 takes the likeliest token each time", settings.temp, 0, 10, 0.1),
+      seed: this.number("seed", "The same seed draws the same tokens", settings.seed, 0, MOST_SEED, 1)
+    };
+    this.run = this.button("Run", "Read the prompt in a fresh context (Ctrl+Enter)", "run", "vg-play");
+    this.stop = this.button("Stop", "Stop after the token that is being made", "stop");
+    this.resume = this.button("Continue", "Go on where it stopped, in the same context", "resume");
+    this.status = el("span", "vg-live-status", { role: "status" });
+    this.error = el("div", "vg-live-error", { role: "alert" });
+    this.read = el("span", "vg-live-read");
+    this.made = el("span", "vg-live-made", { role: "listbox", "aria-label": "Sampled tokens" });
+    this.text = el("div", "vg-live-text", {}, [this.read, this.made]);
+    this.build();
+    this.card = new ChoiceCard(this.root);
+    this.listen();
+  }
+  build() {
+    const { max_tokens, temp, seed } = this.fields;
+    const labels = [max_tokens, temp, seed].map((field) => (
+      /** @type {HTMLElement} */
+      field.parentElement
+    ));
+    this.root.append(
+      el("div", "vg-live-head", {}, [
+        this.prompt,
+        el("div", "vg-live-row", {}, [el("div", "vg-live-buttons", {}, [this.run, this.stop, this.resume]), this.status, el("div", "vg-live-fields", {}, labels)])
+      ]),
+      this.error,
+      this.text
+    );
+  }
+  /** @param {string} name @param {string} title @param {number} value @param {number} min @param {number} max @param {number} step */
+  number(name, title2, value, min, max, step) {
+    const input = el("input", "vg-live-number", { type: "number", title: title2, value: String(value), min: String(min), max: String(max), step: String(step) });
+    el("label", "vg-live-field", {}, [el("span", "", { text: name }), input]);
+    return input;
+  }
+  /** @param {string} text @param {string} title @param {string} what @param {string} [more] a class */
+  button(text, title2, what, more2 = "") {
+    const made = el("button", `vg-button vg-text-button ${more2}`, { type: "button", title: title2, text });
+    made.addEventListener("click", () => this.ask(what));
+    return made;
+  }
+  /** @param {string} what */
+  ask(what) {
+    this.act(what, what === "stop" ? {} : this.settings());
+  }
+  /** What the fields say; what is no number, or out of bounds, becomes the nearest that is. @returns {Settings} */
+  settings() {
+    const read = (input, otherwise2) => {
+      const value = input.value.trim() === "" || !Number.isFinite(input.valueAsNumber) ? otherwise2 : input.valueAsNumber;
+      const within2 = Math.min(Number(input.max), Math.max(Number(input.min), input.step === "1" ? Math.round(value) : value));
+      input.value = String(within2);
+      return within2;
+    };
+    const { max_tokens, temp, seed } = this.fields;
+    return { prompt: this.prompt.value, max_tokens: read(max_tokens, 24), temp: read(temp, 0.8), seed: read(seed, 1) };
+  }
+  listen() {
+    this.root.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !this.run.disabled) {
+        event.preventDefault();
+        this.ask("run");
+      }
+    });
+    const token = (event) => {
+      const found = (
+        /** @type {HTMLElement} */
+        event.target.closest(".vg-token")
+      );
+      return found ? (
+        /** @type {HTMLElement} */
+        found
+      ) : null;
+    };
+    this.made.addEventListener("click", (event) => {
+      const at = token(event);
+      if (at) this.act("show", { token: Number(at.dataset.token) });
+    });
+    for (const kind of ["pointerover", "focusin"]) {
+      this.made.addEventListener(kind, (event) => {
+        const at = token(event);
+        if (at) this.card.show(at, this.tokens[Number(at.dataset.token)]);
+      });
+    }
+    for (const kind of ["pointerleave", "focusout"]) this.made.addEventListener(kind, () => this.card.hide());
+    this.made.addEventListener("keydown", (event) => this.onKey(event));
+  }
+  /** One stop of the tab key for all tokens; arrows go from one to the next. @param {KeyboardEvent} event */
+  onKey(event) {
+    const by = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
+    if (by === void 0) return;
+    event.preventDefault();
+    const at = [...this.made.children].indexOf(
+      /** @type {Element} */
+      document.activeElement
+    );
+    const to = Math.max(0, Math.min(this.tokens.length - 1, at + by));
+    this.focusable(to);
+    this.made.children[to].focus();
+  }
+  /** @param {number} k */
+  focusable(k) {
+    for (const child of this.made.querySelectorAll("[tabindex='0']")) child.tabIndex = -1;
+    const at = (
+      /** @type {HTMLElement | undefined} */
+      this.made.children[k]
+    );
+    if (at) at.tabIndex = 0;
+  }
+  /** Tokens from number `from` on. @param {number} from @param {Sampled[]} tokens */
+  add(from, tokens) {
+    const bottom = this.text.scrollTop + this.text.clientHeight >= this.text.scrollHeight - 30;
+    this.tokens.length = Math.min(from, this.tokens.length);
+    while (this.made.children.length > from) this.made.lastChild.remove();
+    for (const token of tokens) {
+      const made = el("button", "vg-token vg-sampled", {
+        type: "button",
+        role: "option",
+        tabindex: "-1",
+        "data-token": String(this.tokens.length),
+        text: token.text || `#${token.id}`
+      });
+      made.setAttribute("aria-label", `${visiblePiece(token.text)}: ${aboutToken(token)}`);
+      this.made.append(made);
+      this.tokens.push(token);
+    }
+    if (!this.made.querySelector("[tabindex='0']")) this.focusable(0);
+    if (bottom) this.text.scrollTop = this.text.scrollHeight;
+  }
+  /** @param {State} state */
+  update({ running, resumable, status, error, shown, read }) {
+    this.run.disabled = running;
+    this.stop.disabled = !running;
+    this.resume.disabled = !resumable;
+    setText(this.status, status);
+    setText(this.error, error);
+    this.error.hidden = !error;
+    setText(this.read, read);
+    this.text.hidden = !read && !this.tokens.length;
+    const children = [...this.made.children];
+    for (const child of this.made.querySelectorAll(".vg-now")) if (children[shown] !== child) child.classList.remove("vg-now");
+    children[shown]?.classList.add("vg-now");
+    children.forEach((child, k) => child.setAttribute("aria-selected", String(k === shown)));
+  }
+  destroy() {
+    this.theme.stop();
+    this.root.remove();
+  }
+};
+function panel(options) {
+  return new LivePanel(options);
+}
+
 // player.js
 var PANES2 = ["tokens", "graph", "map", "timeline", "events", "tables"];
 var CANVASES = /* @__PURE__ */ new Set(["graph", "map", "timeline"]);
@@ -9351,5 +9596,6 @@ export {
   Tracks,
   compare,
   create,
+  panel,
   sentence
 };
