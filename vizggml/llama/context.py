@@ -36,13 +36,12 @@ from vizggml.ggml.buffer import SIZE_MAX, Buffer, cpu_buffer_type
 from vizggml.ggml.cgraph import Graph
 from vizggml.ggml.context import Context as ArenaContext
 from vizggml.ggml.device import DeviceBackend
-from vizggml.ggml.quants import FROM_FLOAT
 from vizggml.ggml.sched import CPUBackend
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import F32, I32
 from vizggml.llama.architectures.llama import rope_factors
 from vizggml.llama.batch import Batch, Ubatch, check, reserve, split
-from vizggml.llama.cparams import CACHE_TYPES, ContextParams, CParams
+from vizggml.llama.cparams import ContextParams, CParams
 from vizggml.llama.graph import GraphResult
 from vizggml.llama.graph_input import GraphParams, InputKShift, MemoryContext, checked
 from vizggml.llama.hparams import HParams
@@ -74,10 +73,6 @@ def _computable(cparams: CParams) -> CParams:
         raise VizggmlError(
             f"n_seq_max {cparams.n_seq_max} with kv_unified off: streams of their own are planned, not computed"
         )
-    for name, type in (("type_k", cparams.type_k), ("type_v", cparams.type_v)):
-        if type not in FROM_FLOAT:
-            known = ", ".join(t for t in CACHE_TYPES if t in FROM_FLOAT)
-            raise VizggmlError(f"{name} {type}: no kernel computes with it; there are some for {known}")
     return cparams
 
 

@@ -7,6 +7,7 @@ import struct
 import numpy as np
 import pytest
 
+from vizggml.errors import VizggmlError
 from vizggml.ggml import quants
 from vizggml.ggml.quants.iq.grid import GRIDS
 from vizggml.ggml.types import type_named
@@ -136,6 +137,15 @@ def test_q1_0_and_q2_0() -> None:
     assert block.values[:4].tolist() == [0.5, -0.5, 0.5, -0.5]
     block = quants.open_block("Q2_0", half(0.5) + bytes([0b11_10_01_00]) + bytes([0x55] * 15))
     assert block.values[:5].tolist() == [-0.5, 0.0, 0.5, 1.0, 0.0]
+
+
+def test_errors_against_the_original() -> None:
+    """Of 0..31 in Q4_1, scale 31 / 15 = 2.066 (in 16 bits), element 1 gets code 0 and element 2 code 1."""
+    x = np.arange(32)
+    block = quants.open_block("Q4_1", quants.quantize("Q4_1", x))
+    np.testing.assert_allclose(block.errors(x)[:3], [0.0, -1.0, float(np.float16(31 / 15)) - 2], atol=1e-6)
+    with pytest.raises(VizggmlError, match="type Q4_1: a block has 32 elements, the original 31"):
+        block.errors(x[:31])
 
 
 @pytest.mark.parametrize("name", list(quants.LAYOUTS))

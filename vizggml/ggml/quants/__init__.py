@@ -20,6 +20,7 @@ from vizggml.ggml.quants.block import Block, Field, open_block, summary
 from vizggml.ggml.quants.parts import Layout
 from vizggml.ggml.quants.rounding import Blocks, Floats
 from vizggml.ggml.quants.table import ENCODERS, FROM_FLOAT, LAYOUTS, WEIGHTED
+from vizggml.ggml.quants.validate import unsound
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import Type, type_named
 
@@ -39,6 +40,7 @@ __all__ = [
     "quantize",
     "scaled_and_mins",
     "to_float",
+    "unsound",
 ]
 
 Decoder = Callable[[Blocks], Floats]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from vizggml.errors import VizggmlError
 from vizggml.ggml.quants.parts import fields, values
@@ -47,6 +47,13 @@ class Block:
     def group_size(self) -> int:
         """Elements that share a scale."""
         return len(self.codes) // len(self.scales)
+
+    def errors(self, original: ArrayLike) -> Floats:
+        """What each element is too large by, beside the floats that were encoded."""
+        x = np.asarray(original, np.float32).ravel()
+        if x.shape != self.values.shape:
+            raise VizggmlError(f"type {self.type}: a block has {len(self.values)} elements, the original {len(x)}")
+        return self.values - x
 
 
 def _block_bytes(type: Type, data: bytes | NDArray[np.uint8]) -> Blocks:

@@ -42,14 +42,19 @@ def parts_iq1_s(x: NDArray[np.void]) -> Parts:
     return _parts(x["d"].astype(np.float32)[..., None], (qh >> 12) & 7, rank, down)
 
 
+def block_scales(x: NDArray[np.void]) -> Floats:
+    """The scales of blocks of IQ1_M: their bits lie in the upper four bits of four words."""
+    digits = x["scales"].astype(np.int32) >> 12
+    bits: NDArray[np.uint16] = (digits << np.arange(0, 16, 4)).sum(axis=-1).astype(np.uint16)
+    return bits.view(np.float16).astype(np.float32)
+
+
 def parts_iq1_m(x: NDArray[np.void]) -> Parts:
-    """As `dequantize_row_iq1_m`, ggml/src/ggml-quants.c, reads a block: the bits of its scale lie in four words."""
+    """As `dequantize_row_iq1_m`, ggml/src/ggml-quants.c, reads a block."""
     words = x["scales"].astype(np.int32)
-    bits = ((words >> 12) << np.arange(0, 16, 4)).sum(axis=-1).astype(np.uint16)
     odd = (words[..., None] >> np.arange(0, 12, 3)) & 7
     halves = (x["qh"].astype(np.int32)[..., None] >> np.array([0, 4])).reshape(*x.shape, 32) & 15
-    d = bits.view(np.float16).astype(np.float32)[..., None]
-    return _parts(d, odd.reshape(*x.shape, 16), x["qs"] | ((halves & 7) << 8), halves & 8 != 0)
+    return _parts(block_scales(x)[..., None], odd.reshape(*x.shape, 16), x["qs"] | ((halves & 7) << 8), halves & 8 != 0)
 
 
 class Splits:
