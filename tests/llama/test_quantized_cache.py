@@ -118,7 +118,7 @@ def test_logits_are_llama_cpps(shape: Shape, type_k: str, type_v: str, flash_att
         assert nmse(ours.decode([7]), theirs.decode([7])) < 1e-4
 
 
-@pytest.mark.parametrize("type_k", ["Q8_0", "Q4_0"])
+@pytest.mark.parametrize("type_k", ["Q8_0", "Q4_0", "Q5_1", "IQ4_NL"])
 def test_quantized_keys_are_turned_when_positions_move(type_k: str, tmp_path: Path) -> None:
     path, tokens = write(tmp_path / "m.gguf", ROTATED, seed=4), list(range(20, 32))
     given = {"n_ctx": 256, "type_k": type_k, "type_v": "F16"}
@@ -152,7 +152,7 @@ def test_the_rotation_by_hand() -> None:
         assert np.abs(hadamard(n) @ hadamard(n) - np.eye(n)).max() < 1e-6
 
 
-def test_what_no_kernel_computes_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_what_is_planned_and_not_computed_is_refused_in_one_line(tmp_path: Path) -> None:
     path = write(tmp_path / "m.gguf", ROTATED)
     with pytest.raises(VizggmlError, match=r"^n_seq_max 2 with kv_unified off: streams of their own are planned, not "):
         opened(path, n_seq_max=2, kv_unified=False)

@@ -170,13 +170,13 @@ def test_errors_name_the_thing() -> None:
 def test_types_without_a_compiled_dot_product_are_computed_by_the_reference(nth: int) -> None:
     """Against real ggml."""
     rng = np.random.default_rng(5)
-    assert "Q5_0" not in traits.VEC_DOTS
-    w, x = tensor("Q5_0", rng.normal(size=(1, 1, 70, 64))), tensor("F32", rng.normal(size=(1, 1, 3, 64)))
+    assert "MXFP4" not in traits.VEC_DOTS
+    w, x = tensor("MXFP4", rng.normal(size=(1, 1, 70, 64))), tensor("F32", rng.normal(size=(1, 1, 3, 64)))
     product, of_experts = mul_mat(w, x), mul_mat_id(w, x, np.zeros((1, 3), int))
     for dst in (product, of_experts):
         assert oracle_kernels.nmse(run(FAST[dst.op], dst, nth=nth), oracle_kernels.compute(dst)) < CLOSE
     dst = attention(Shape(3, 40, 4, 2, 32, 32), "F16")
-    dst.src[1] = tensor("Q5_0", rng.normal(size=(1, 2, 40, 32)))
+    dst.src[1] = tensor("MXFP4", rng.normal(size=(1, 2, 40, 32)))
     assert oracle_kernels.nmse(run(FAST[dst.op], dst, nth=nth), oracle_kernels.compute(dst, 1)) < CLOSE_F16_SUMS
 
 

@@ -16,7 +16,7 @@ from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import TYPES
 
 READ = ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0", "Q6_K"]
-WRITTEN = ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0"]
+WRITTEN = ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL"]
 
 
 @settings(max_examples=40, deadline=None)

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from tests.ggml.kernels.operands import blocks_of, mul_mat, run, tensor
 from vizggml.ggml import quants
-from vizggml.ggml.kernels.fast import FAST, lanes
+from vizggml.ggml.kernels.fast import FAST, codes, lanes
+from vizggml.ggml.kernels.fast.mul_mat import TILES_FROM
 from vizggml.ggml.quants import legacy
 from vizggml.ggml.quants.block import summary
+from vizggml.ggml.quants.iq.iq4 import LEVELS
 from vizggml.ggml.types import TYPES
 
 Floats = NDArray[np.float32]
+OFFSETS = {"Q4_0": 8, "Q5_0": 16}
 
 
 def fma(x: Floats, y: Floats, z: Floats) -> Floats:
@@ -35,19 +38,34 @@ def halves(x: Floats) -> Floats:
 
 
 def by_codes(name: str, w: Floats, x: Floats) -> Floats:
-    """`ggml_vec_dot_q4_1_q8_1` and its like: eight lanes, in each the products of four codes of every block."""
-    given = legacy.from_float_q8_1(x) if name == "Q4_1" else legacy.from_float_q8_0(x)
-    dw, minimum, codes = summary(TYPES[name], blocks_of(TYPES[name], w))
-    dx, _, by = summary(TYPES["Q8_1" if name == "Q4_1" else "Q8_0"], given)
-    signed = codes.astype(np.int32) - 8 * (name == "Q4_0")
-    acc = np.zeros((len(x), len(w), 8), np.float32)
+    """`ggml_vec_dot_q4_1_q8_1` and its like: eight lanes, in each the products of four codes of every block.
+
+    `ggml_vec_dot_iq4_nl_q8_0`, one column of IQ4_NL, has two such sums and adds the last odd block to their total; many
+    columns, in `tinyBLAS_Q0_AVX`, have one.
+    """
+    with_minimums = name in ("Q4_1", "Q5_1")
+    given = legacy.from_float_q8_1(x) if with_minimums else legacy.from_float_q8_0(x)
+    dw, minimum, given_codes = summary(TYPES[name], blocks_of(TYPES[name], w))
+    dx, _, by = summary(TYPES["Q8_1" if with_minimums else "Q8_0"], given)
+    signed = (
+        LEVELS[given_codes].astype(np.int32)
+        if name == "IQ4_NL"
+        else given_codes.astype(np.int32) - OFFSETS.get(name, 0)
+    )
+    n_sums = 2 if name == "IQ4_NL" and len(x) < TILES_FROM else 1
+    acc = np.zeros((n_sums, len(x), len(w), 8), np.float32)
     rest = np.zeros((len(x), len(w)), np.float32)
-    for b in range(w.shape[1] // 32):
+    n_blocks = w.shape[1] // 32
+    for b in range(n_blocks):
         products = (signed[None, :, b] * by[:, None, b].astype(np.int32)).reshape(*rest.shape, 8, 4).sum(-1)
-        acc = fma((dx[:, None, b] * dw[None, :, b])[..., None], products.astype(np.float32), acc)
-        if name == "Q4_1":
+        scale = dx[:, None, b] * dw[None, :, b]
+        if n_sums == 2 and b == n_blocks - n_blocks % 2:
+            rest = scale * products.sum(-1).astype(np.float32)
+            continue
+        acc[b % n_sums] = fma(scale[..., None], products.astype(np.float32), acc[b % n_sums])
+        if with_minimums:
             rest = fma(minimum[None, :, b], legacy.sums_q8_1(given)[:, None, b], rest)
-    return halves(acc) + rest
+    return halves(acc[0] + acc[1] if n_sums == 2 else acc[0]) + rest
 
 
 def by_floats(name: str, w: Floats, x: Floats) -> Floats:
@@ -63,7 +81,7 @@ def by_floats(name: str, w: Floats, x: Floats) -> Floats:
     return halves(summed)
 
 
-@pytest.mark.parametrize("name", ["F32", "F16", "Q4_0", "Q4_1", "Q8_0"])
+@pytest.mark.parametrize("name", ["F32", "F16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL"])
 @given(data=st.data())
 @settings(max_examples=20, deadline=None)
 def test_mul_mat(name: str, data: st.DataObject) -> None:
@@ -133,3 +151,20 @@ def test_exp() -> None:
 def test_from_float_is_what_the_codes_above_are_of() -> None:
     x = np.random.default_rng(0).normal(size=(3, 64)).astype(np.float32)
     np.testing.assert_array_equal(quants.from_float(TYPES["Q8_1"], x), legacy.from_float_q8_1(x))
+
+
+@pytest.mark.parametrize("features", [{}, {"avx2": True}])
+def test_levels_are_found_the_same_on_every_processor(
+    features: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codes, "FEATURES", {name: codes.FEATURES.get(name, False) for name in features})
+    put = codes._put_codes_of(codes.LEVELS)
+
+    @njit  # type: ignore[untyped-decorator]
+    def compute(to: int, at: int) -> None:
+        put(to, at)
+
+    packed = np.arange(16, dtype=np.uint8) | np.arange(15, -1, -1, dtype=np.uint8) << 4
+    out = np.zeros(32, np.int8)
+    compute(out.ctypes.data, packed.ctypes.data)
+    np.testing.assert_array_equal(out, [*LEVELS, *LEVELS[::-1]])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vizggml.ggml.kernels.fast.codes import put_five_floats, put_level_floats, put_signed_five_floats
 from vizggml.ggml.kernels.fast.dots import q6_k_place
 from vizggml.ggml.kernels.fast.lanes import (
     LANES,
@@ -76,6 +77,27 @@ def to_float_q4_1(x: int, n: int, out: int) -> None:
         store_f32(out, plus(times(widen(low_nibbles(x + 4)), d), low))
         store_f32(out + 64, plus(times(widen(high_nibbles(x + 4)), d), low))
         x += 20
+        out += 128
+
+
+def to_float_q5_0(x: int, n: int, out: int) -> None:
+    for _ in range(n // 32):
+        put_signed_five_floats(out, x + 6, half(x), np.float32(0))
+        x += 22
+        out += 128
+
+
+def to_float_q5_1(x: int, n: int, out: int) -> None:
+    for _ in range(n // 32):
+        put_five_floats(out, x + 8, half(x), half(x + 2))
+        x += 24
+        out += 128
+
+
+def to_float_iq4_nl(x: int, n: int, out: int) -> None:
+    for _ in range(n // 32):
+        put_level_floats(out, x + 2, half(x), np.float32(0))
+        x += 18
         out += 128
 
 

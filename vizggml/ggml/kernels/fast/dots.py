@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from vizggml.ggml.kernels.fast.codes import five_products, level_products, signed_five_products
 from vizggml.ggml.kernels.fast.lanes import (
     LANES,
     add,
+    add_8,
     brain,
     byte,
     byte_products,
@@ -32,6 +34,7 @@ from vizggml.ggml.kernels.fast.lanes import (
     to_f32,
     total,
     total_8,
+    total_i32_8,
     zeros,
     zeros_8,
     zeros_i32,
@@ -119,6 +122,42 @@ def dot_q8_0(w: int, y: int, n: int) -> np.float32:
         w += 34
         y += 34
     return total_8(acc)
+
+
+def dot_q5_0(w: int, y: int, n: int) -> np.float32:
+    """`ggml_vec_dot_q5_0_q8_0`, ggml/src/ggml-cpu/arch/x86/quants.c: codes minus 16 by codes, times both scales."""
+    acc = zeros_8()
+    for _ in range(n // 32):
+        acc = fma_8(signed_five_products(w + 6, y + 2), half(w) * half(y), acc)
+        w += 22
+        y += 34
+    return total_8(acc)
+
+
+def dot_q5_1(w: int, y: int, n: int) -> np.float32:
+    """`ggml_vec_dot_q5_1_q8_1`, ggml/src/ggml-cpu/arch/x86/quants.c: the block's minimum meets the other's sum."""
+    acc = zeros_8()
+    minimums = np.float32(0)
+    for _ in range(n // 32):
+        acc = fma_8(five_products(w + 8, y + 4), half(w) * half(y), acc)
+        minimums = fma_single(half(w + 2), half(y + 2), minimums)
+        w += 24
+        y += 36
+    return total_8(acc) + minimums
+
+
+def dot_iq4_nl(w: int, y: int, n: int) -> np.float32:
+    """`ggml_vec_dot_iq4_nl_q8_0`, ggml/src/ggml-cpu/arch/x86/quants.c: pairs of blocks in two sums, the last alone."""
+    a, b = zeros_8(), zeros_8()
+    for _ in range(n // 64):
+        a = fma_8(level_products(w + 2, y + 2), half(w) * half(y), a)
+        b = fma_8(level_products(w + 20, y + 36), half(w + 18) * half(y + 34), b)
+        w += 36
+        y += 68
+    acc = total_8(add_8(a, b))
+    if n % 64:
+        acc += half(w) * half(y) * np.float32(total_i32_8(level_products(w + 2, y + 2)))
+    return acc
 
 
 def dot_q6_k(w: int, y: int, n: int) -> np.float32:

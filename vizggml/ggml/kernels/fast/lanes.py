@@ -443,6 +443,12 @@ def _add_pair(b: ir.IRBuilder, at: ir.Value, above: ir.Value, x: ir.Value) -> No
 
 add_pair: Callable[[int, int, Floats], None] = _instruction(types.void, (ADDRESS, INT, F32), _add_pair)
 """The sum of the first eight to the float at an address, that of the others to the one so many bytes above."""
+add_8: Callable[[EightFloats, EightFloats], EightFloats] = _instruction(
+    F32_8, (F32_8, F32_8), lambda b, x, y: b.fadd(x, y)
+)
+total_i32_8: Callable[[EightInts], int] = _instruction(
+    INT, (I32_8,), lambda b, x: b.sext(_call(b, "llvm.vector.reduce.add.v8i32", _i32, x), ir.IntType(64))
+)
 total_i32: Callable[[Ints], int] = _instruction(
     INT, (I32,), lambda b, x: b.sext(_call(b, "llvm.vector.reduce.add.v16i32", _i32, x), ir.IntType(64))
 )

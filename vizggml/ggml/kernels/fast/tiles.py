@@ -10,6 +10,14 @@ columns is multiplied it is prepared in the scratch, once for all the rows that 
 
 from __future__ import annotations
 
+from vizggml.ggml.kernels.fast.codes import (
+    LEVELS,
+    SIGNED_FIVES,
+    UNSIGNED_FIVES,
+    put_fives,
+    put_levels,
+    put_signed_fives,
+)
 from vizggml.ggml.kernels.fast.lanes import (
     BYTES,
     LANES,
@@ -51,7 +59,10 @@ Block = tuple[int, int, int, int, int]
 CODE_BLOCKS: dict[str, Block] = {
     "Q4_0": (SIGNED_NIBBLES, 18, 2, 34, 2),
     "Q4_1": (UNSIGNED_NIBBLES, 20, 4, 36, 4),
+    "Q5_0": (SIGNED_FIVES, 22, 6, 34, 2),
+    "Q5_1": (UNSIGNED_FIVES, 24, 8, 36, 4),
     "Q8_0": (BYTES, 34, 2, 34, 2),
+    "IQ4_NL": (LEVELS, 18, 2, 34, 2),
 }
 
 
@@ -73,6 +84,12 @@ def tile_width(columns: int) -> int:
 
 
 @compiled()
+def has_minimums(block: Block) -> bool:
+    """Whether codes have no sign: a minimum is added to them instead."""
+    return block[0] == UNSIGNED_NIBBLES or block[0] == UNSIGNED_FIVES
+
+
+@compiled()
 def unpack_codes(block: Block, w: Rows, n_blocks: int, count: int, codes: int, scales: int, minimums: int) -> None:
     """`count` rows, in pairs: 32 codes of one, 32 of the other, a byte each; scales, each eight times; minimums.
 
@@ -86,13 +103,20 @@ def unpack_codes(block: Block, w: Rows, n_blocks: int, count: int, codes: int, s
             if block[0] == UNSIGNED_NIBBLES:
                 put_shorts_i8(out, low_nibbles(packed))
                 put_shorts_i8(out + 16, high_nibbles(packed))
-                put_single(minimums + 4 * (i * n_blocks + b), half(at + 2))
             elif block[0] == SIGNED_NIBBLES:
                 put_shorts_i8(out, low_signed(packed))
                 put_shorts_i8(out + 16, high_signed(packed))
+            elif block[0] == UNSIGNED_FIVES:
+                put_fives(out, packed)
+            elif block[0] == SIGNED_FIVES:
+                put_signed_fives(out, packed)
+            elif block[0] == LEVELS:
+                put_levels(out, packed)
             else:
                 put_shorts_i8(out, load_i8(packed))
                 put_shorts_i8(out + 16, load_i8(packed + 16))
+            if has_minimums(block):
+                put_single(minimums + 4 * (i * n_blocks + b), half(at + 2))
             d = half(at)
             for lane in range(8):
                 put_single(scales + 64 * (pair + b) + 32 * (i % 2) + 4 * lane, d)
@@ -107,7 +131,7 @@ def unpack_scales(block: Block, x: Rows, n_blocks: int, count: int, scales: int,
         for b in range(n_blocks):
             at = x[0] + i * x[1] + b * block[3]
             put_single(scales + 4 * (i * n_blocks + b), half(at))
-            if block[0] == UNSIGNED_NIBBLES:
+            if has_minimums(block):
                 put_single(sums + 4 * (b * width + i), half(at + 2))
 
 
@@ -168,7 +192,7 @@ def multiply_codes(
         height = min(TILE_ROWS, rows[1] - row)
         unpack_codes(block, (w[0] + row * w[1], w[1]), n_blocks, height, codes, scales, minimums)
         zero_f32(c, TILE_ROWS * room)
-        if block[0] == UNSIGNED_NIBBLES:
+        if has_minimums(block):
             gemm(c, room, minimums, n_blocks, sums, room, height, n_blocks, (count + 31) // 32 * 32)
         for i in range(0, height, 4):
             pair = 64 * (i // 2 * n_blocks)
@@ -176,7 +200,7 @@ def multiply_codes(
                 k = min(j + 1, count - 1)
                 out = c + 4 * i * room
                 codes_4_by_2(
-                    block[0] != UNSIGNED_NIBBLES,
+                    not has_minimums(block),
                     codes + pair,
                     scales + pair,
                     n_blocks,

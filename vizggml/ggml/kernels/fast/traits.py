@@ -18,7 +18,10 @@ VEC_DOTS: dict[str, Callable[..., object]] = {
     "BF16": dots.dot_bf16,
     "Q4_0": dots.dot_q4_0,
     "Q4_1": dots.dot_q4_1,
+    "Q5_0": dots.dot_q5_0,
+    "Q5_1": dots.dot_q5_1,
     "Q8_0": dots.dot_q8_0,
+    "IQ4_NL": dots.dot_iq4_nl,
     "Q6_K": dots.dot_q6_k,
 }
 
@@ -37,7 +40,10 @@ TO_FLOATS: dict[str, Callable[..., object]] = {
     "BF16": decode.to_float_bf16,
     "Q4_0": decode.to_float_q4_0,
     "Q4_1": decode.to_float_q4_1,
+    "Q5_0": decode.to_float_q5_0,
+    "Q5_1": decode.to_float_q5_1,
     "Q8_0": decode.to_float_q8_0,
+    "IQ4_NL": decode.to_float_iq4_nl,
     "Q8_1": decode.to_float_q8_1,
     "Q6_K": decode.to_float_q6_k,
     "Q8_K": decode.to_float_q8_k,
