@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import gguf
 import numpy as np
+from numpy.typing import NDArray
+
+from vizggml.ggml.types import TYPES, Type
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,12 @@ MINIMIND = Shape("qwen3", n_layer=8, n_embd=768, n_head=8, n_head_kv=4, n_ff=204
 """The MiniMind-like shape: 64 million parameters, qwen3 architecture, F16, tied embeddings."""
 
 
-def write(path: Path, shape: Shape, seed: int = 0) -> Path:
-    """Write a GGUF with random weights and no vocabulary."""
+Quantizer = Callable[[Type, NDArray[np.float32]], NDArray[np.uint8]]
+"""Rows (n, ne0) as bytes (n, row size)."""
+
+
+def write(path: Path, shape: Shape, seed: int = 0, quantizer: Quantizer | None = None) -> Path:
+    """Write a GGUF with random weights and no vocabulary; `quantizer` encodes the quantized ones, None: as it comes."""
     rng = np.random.default_rng(seed)
     w = gguf.GGUFWriter(str(path), shape.arch)
     w.add_context_length(shape.context_length)
@@ -71,6 +79,9 @@ def write(path: Path, shape: Shape, seed: int = 0) -> Path:
             w.add_tensor(name, values)
         elif type == "F16":
             w.add_tensor(name, values.astype(np.float16))
+        elif quantizer is not None:
+            rows = quantizer(TYPES[type], values.reshape(-1, ne[-1]))
+            w.add_tensor(name, rows.reshape(*ne[:-1], -1), raw_dtype=gguf.GGMLQuantizationType[type])
         else:
             kind = gguf.GGMLQuantizationType[type]
             if kind.name in ZEROS:

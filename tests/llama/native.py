@@ -252,9 +252,11 @@ class Native:
         return chosen.id, chosen.p, [array.data[i].id for i in range(array.size)]
 
     @contextmanager
-    def model(self, path: str | Path) -> Iterator[NativeModel]:
+    def model(self, path: str | Path, **given: Any) -> Iterator[NativeModel]:
         params = self.llama_model_default_params()
         params.load_mode = MMAP
+        for key, value in given.items():
+            setattr(params, key, value)
         handle = self.llama_model_load_from_file(str(path).encode(), params)
         if not handle:
             raise RuntimeError("".join(self.log[-5:]))
