@@ -14,6 +14,7 @@ from vizggml.events import (
     ComputeEnd,
     DecodeBegin,
     Event,
+    ExpertsRouted,
     GraphFreed,
     GraphId,
     LogitsReady,
@@ -86,6 +87,23 @@ def test_the_chunks_of_all_experts_are_counted_together() -> None:
         ChunksTaken(G, A, 7, 9, 64, 1, True, (2, 7)),
     )
     assert [row[-2] for row in rows(tracks, "thread")] == [7, 11]
+
+
+def test_a_layer_is_routed_until_it_is_routed_again() -> None:
+    """Two layers of 4 experts, 100 bytes each; the second evaluation sends one token through the first layer."""
+    tracks = fold(
+        ComputeBegin(G, 1, 1),
+        ExpertsRouted(A, 0, 2, 4, 2, 3, 400, 300, (0, 1), (0, 3, 3, 2), (0.5, 0.5, 0.75, 0.25)),
+        ExpertsRouted(A, 1, 1, 4, 2, 2, 400, 200, (1,), (1, 2), (0.75, 0.25)),
+        ComputeEnd(G, 5),
+        ComputeBegin(G, 1, 1),
+        ExpertsRouted(A, 0, 1, 4, 2, 2, 400, 200, (2,), (1, 0), (0.5, 0.5)),
+    )
+    assert rows(tracks, "route") == [
+        (1, 5, 0, 0, 2, 4, 2, 3, 400, 300),
+        (2, 6, 0, 1, 1, 4, 2, 2, 400, 200),
+        (5, 6, 1, 0, 1, 4, 2, 2, 400, 200),
+    ]
 
 
 def test_a_graph_without_batches_is_an_evaluation() -> None:

@@ -106,6 +106,7 @@ from vizggml.events.llama import (
     CellsFound,
     DecodeBegin,
     DecodeEnd,
+    ExpertsRouted,
     KvWritten,
     LogitsReady,
     ReuseChecked,
@@ -209,6 +210,7 @@ KINDS: tuple[type[Event], ...] = (
     SlotTaken,
     ChunksTaken,
     WorkTaken,
+    ExpertsRouted,
 )
 """Every kind of event, in the order of the vocabulary; a kind's index is its number in a trace."""
 
@@ -259,6 +261,7 @@ __all__ = [
     "Event",
     "ExpandBegin",
     "ExpandEnd",
+    "ExpertsRouted",
     "ExtraTailFreed",
     "FlagsSet",
     "GallocId",

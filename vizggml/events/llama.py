@@ -93,6 +93,27 @@ class KvWritten(Event):
     type: str
 
 
+@event("compute", "llm_graph_context::build_moe_ffn, src/llama-graph.cpp", "vizggml/llama/experts.py: moe_ffn")
+class ExpertsRouted(Event):
+    """The tokens of a layer have their experts: `experts` and `weights` hold `n_used` for each token, in their order.
+
+    `tensor` holds the weights. `n_read` experts have a token at least; of the `nbytes` of all experts' matrices in this
+    layer theirs are `nbytes_read`.
+    """
+
+    tensor: TensorId
+    layer: int
+    n_tokens: int
+    n_expert: int
+    n_used: int
+    n_read: int
+    nbytes: int
+    nbytes_read: int
+    positions: tuple[int, ...]
+    experts: tuple[int, ...]
+    weights: tuple[float, ...]
+
+
 @event("KV", "llama_kv_cache::apply_ubatch, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.apply_ubatch")
 class WindowEvicted(Event):
     """A cell outside the sliding window was given to a new token."""

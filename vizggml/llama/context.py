@@ -42,6 +42,7 @@ from vizggml.ggml.types import F32, I32
 from vizggml.llama.architectures.llama import rope_factors
 from vizggml.llama.batch import Batch, Ubatch, check, reserve, split
 from vizggml.llama.cparams import ContextParams, CParams
+from vizggml.llama.experts import routes
 from vizggml.llama.graph import GraphResult
 from vizggml.llama.graph_input import GraphParams, InputKShift, MemoryContext, checked
 from vizggml.llama.hparams import HParams
@@ -187,7 +188,7 @@ class Context(Reservation):
                 self.sched.alloc_graph(res.gf)
             self.gf_res_prev_active = res
         res.set_inputs(ubatch)
-        with self._telling_writes(res, slot):
+        with self._telling_writes(res, slot), self._telling_routes(res, ubatch):
             self.graph_compute(res)
         return res
 
@@ -248,6 +249,24 @@ class Context(Reservation):
                 t, il, which = writes[event.tensor]
                 for told in self.memory.written(t, slot, il, which):
                     bus.emit(told, cause=event.seq)
+
+        unsubscribe = bus.subscribe(NodeEnd, ended)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    @contextmanager
+    def _telling_routes(self, res: GraphResult, ubatch: Ubatch) -> Iterator[None]:
+        """While somebody listens, tell which experts the tokens of a layer go to, when that has been computed."""
+        found = {route.weights.id: route for route in routes(res.gf.nodes)} if bus.on else {}
+        if not found:
+            yield
+            return
+
+        def ended(event: Event) -> None:
+            if isinstance(event, NodeEnd) and event.thread == 0 and event.tensor in found:
+                bus.emit(found[event.tensor].told(ubatch), cause=event.seq)
 
         unsubscribe = bus.subscribe(NodeEnd, ended)
         try:

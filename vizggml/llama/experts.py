@@ -5,8 +5,15 @@ A product with a small matrix scores the experts, the best are chosen, and what 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from vizggml.events import ExpertsRouted
 from vizggml.ggml import ops
 from vizggml.ggml.tensor import Tensor
+from vizggml.llama.batch import Ubatch
 from vizggml.llama.graph import GraphBuilder
 
 WEIGHTS_SUM_MIN = 6.103515625e-5
@@ -85,3 +92,46 @@ def gather(b: GraphBuilder, experts: Tensor, il: int) -> Tensor:
         out = ops.cont(b.ctx0, out)
     b.cb(out, "ffn_moe_out", il)
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a layer's tokens go: `weights` is the node with which it is decided, `matrices` all experts' weights."""
+
+    layer: int
+    weights: Tensor
+    selected: Tensor
+    matrices: tuple[Tensor, ...]
+
+    def told(self, ubatch: Ubatch) -> ExpertsRouted:
+        """The event, once `weights` is computed. In the last layer only the tokens are left whose logits are wanted."""
+        experts, weights = self.selected.array()[0, 0], self.weights.array()[0, 0]
+        n_tokens, n_used = experts.shape
+        every = n_tokens == ubatch.n_tokens
+        pos = tuple(p for p, output in zip(ubatch.pos, ubatch.output, strict=True) if every or output)
+        n_expert, nbytes = self.matrices[0].ne[2], sum(t.nbytes for t in self.matrices)
+        n_read = len(np.unique(experts))
+        return ExpertsRouted(
+            self.weights.id,
+            self.layer,
+            n_tokens,
+            n_expert,
+            n_used,
+            n_read,
+            nbytes,
+            nbytes // n_expert * n_read,
+            pos,
+            tuple(experts.ravel().tolist()),
+            tuple(weights.ravel().tolist()),
+        )
+
+
+def routes(nodes: Iterable[Tensor]) -> Iterator[Route]:
+    """The routes of a graph, layer by layer."""
+    named = {t.name: t for t in nodes if t.name.startswith("ffn_moe_")}
+    for name, weights in named.items():
+        if weights.op == "DIV" and name.startswith("ffn_moe_weights_norm-"):
+            il = int(name.rpartition("-")[2])
+            products = [named.get(f"ffn_moe_{part}-{il}") for part in ("up", "gate", "down")]
+            matrices = tuple(w for t in products if t is not None and (w := t.src[0]) is not None)
+            yield Route(il, weights, named[f"ffn_moe_topk-{il}"], matrices)

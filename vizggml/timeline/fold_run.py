@@ -41,7 +41,9 @@ class RunFold:
         self.candidate = Track("candidate", {"pos": "i", "rank": "i", "token": "i", "piece": "i", "p": "d"})
         evaluation = {"index": "i", "graph": "i", "n_tokens": "i", "pos": "i", "reused": "i", "ns": "d"}
         self.eval = Track("eval", evaluation)
-        self.tracks = (self.scratch, self.thread, self.reuse, self.token, self.candidate, self.eval)
+        routed = {"eval": "i", "layer": "i", "n_tokens": "i", "n_expert": "i", "n_used": "i", "n_read": "i"}
+        self.route = Track("route", {**routed, "nbytes": "d", "nbytes_read": "d"})
+        self.tracks = (self.scratch, self.thread, self.reuse, self.token, self.candidate, self.eval, self.route)
         self.n_evals = 0
         self._eval_row = NONE
         self._computed = True
@@ -76,6 +78,7 @@ class RunFold:
             "UbatchSplit": self.ubatch_split,
             "LogitsReady": self.logits_ready,
             "TokenSampled": self.token_sampled,
+            "ExpertsRouted": self.experts_routed,
         }
 
     # scratch
@@ -214,6 +217,26 @@ class RunFold:
                 before = self._chunks.get(held[0], 0)
                 self._chunks[held[0]] = total = small(before + count)
                 self.thread.amend(held[0], "chunks", total)
+
+    # experts
+
+    def experts_routed(
+        self,
+        i: int,
+        node: int,
+        tensor: int,
+        layer: int,
+        n_tokens: int,
+        n_expert: int,
+        n_used: int,
+        n_read: int,
+        nbytes: int,
+        nbytes_read: int,
+        *each: tuple[float, ...],
+    ) -> None:
+        """How a layer was routed last; what was chosen for each token stays in the event, which is number `a`."""
+        counts = map(small, (layer, n_tokens, n_expert, n_used, n_read))
+        self.route.set(i, layer, self.n_evals - 1, *counts, nbytes, nbytes_read)
 
     # tokens
 

@@ -46,7 +46,18 @@ PLAIN_TYPES: dict[Any, str] = {
 }
 
 BYTES = {
-    *("asked", "available", "freed_size", "mem_size", "nbytes", "nbytes_k", "nbytes_v", "padding", "page_size"),
+    *(
+        "asked",
+        "available",
+        "freed_size",
+        "mem_size",
+        "nbytes",
+        "nbytes_k",
+        "nbytes_read",
+        "nbytes_v",
+        "padding",
+        "page_size",
+    ),
     *("size", "size_before", "taken", "used_mem", "work_size"),
 }
 OFFSETS = {"asked_offs", "file_offset", "freed_offset", "offset", "view_offs"}

@@ -418,6 +418,15 @@ LATER: dict[str, Template] = {
         "Thread {thread} slept and was woken for {tensor}.",
         true="Thread {thread} was looking for work and took up {tensor} at once.",
     ),
+    "ExpertsRouted": by(
+        "n_tokens",
+        "Layer {layer}: each of {n_tokens} tokens goes to {n_used} of {n_expert} experts. "
+        "Together they read {n_read} experts, {nbytes_read} of {nbytes} of weights.",
+        **{
+            "1": "Layer {layer}: the token at position {positions} goes to {n_used} of {n_expert} experts: {experts}, "
+            "with weights {weights}. Of {nbytes} of weights {nbytes_read} are read."
+        },
+    ),
 }
 
 SENTENCES: dict[str, Template] = {**BUILDING, **PLANNING, **RUNNING, **DECODING, **LATER}
