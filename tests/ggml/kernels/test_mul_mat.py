@@ -39,7 +39,9 @@ def test_equals_ggml(name: str, data: st.DataObject) -> None:
     src1 = tensor("F32", random(seed + 1, ne03 * r3, ne02 * r2, ne11, ne0), gap=draw(st.integers(0, 2)), order=order)
     dst = mul_mat(src0, src1)
     ours, theirs = run(forward_mul_mat, dst, nth=nth), oracle_kernels.compute(dst)
-    assert oracle_kernels.nmse(ours, theirs) < CLOSE
+    # a sum of ne0 products of normal numbers has the mean square ne0: one that cancels is not measured by what is left
+    error, power = np.square(ours - theirs).mean(), max(np.square(theirs).mean(), ne0)
+    assert error / power < CLOSE
 
 
 @pytest.mark.parametrize("name", [n for n, t in TYPES.items() if t.vec_dot_type and n not in (*WEIGHTS, "Q8_1")])
