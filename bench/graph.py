@@ -32,7 +32,6 @@ from vizggml.ggml.gallocr import GraphAllocator
 from vizggml.ggml.tensor import Tensor
 from vizggml.llama.batch import reserve
 from vizggml.llama.cparams import ContextParams, CParams
-from vizggml.llama.graph_input import MemoryContext
 from vizggml.llama.loader import make_weights
 from vizggml.llama.plan import CountingBackend, place_all, shape_model
 from vizggml.llama.reserve import Reservation
@@ -66,7 +65,7 @@ def reservation() -> Reservation:
 def build(made: Reservation, n_tokens: int) -> Graph:
     """The graph that sees the whole cache, into the standing result, as `graph_reserve` builds it."""
     ubatch = reserve(n_tokens, 1, 1)
-    mctx = MemoryContext(made.memory, (0,), len(made.memory.cells))
+    mctx = made.memory.init_full()
     result = made.gf_res_reserve
     result.reset()
     made.build_graph(result, made.graph_params(ubatch, mctx, 1))

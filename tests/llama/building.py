@@ -16,9 +16,10 @@ from vizggml.ggml.gguf import read_gguf
 from vizggml.llama.batch import Batch, Ubatch, split
 from vizggml.llama.cparams import ContextParams, CParams
 from vizggml.llama.graph import GraphBuilder, GraphResult
-from vizggml.llama.graph_input import GraphParams, MemoryContext
+from vizggml.llama.graph_input import GraphParams
 from vizggml.llama.hparams import HParams
-from vizggml.llama.kv_cache import KVCache
+from vizggml.llama.kv_cache import MemoryContext
+from vizggml.llama.kv_cache_iswa import MemoryContextISWA, create_memory
 from vizggml.llama.loader import Weights, load_weights
 from vizggml.llama.reserve import ARCHITECTURES
 
@@ -35,13 +36,16 @@ class Parts:
     hparams: HParams
     weights: Weights
     cparams: CParams
-    kv: KVCache
+    kv: Any
+    """A `KVCache`, or a `KVCacheISWA`."""
 
     def build(
         self, ubatch: Ubatch, n_kv: int, n_outputs: int, builder: type[GraphBuilder] = GraphBuilder
     ) -> GraphResult:
+        """The graph that sees `n_kv` cells, of each cache if there are two."""
         res = GraphResult(max(1024, 8 * len(self.weights)))
-        mctx = MemoryContext(self.kv, tuple(range(ubatch.n_tokens)), n_kv)
+        met = [MemoryContext(kv, tuple(range(ubatch.n_tokens)), n_kv) for kv in self.kv.caches]
+        mctx = met[0] if len(met) == 1 else MemoryContextISWA(self.hparams, *met)
         params = GraphParams(self.hparams.architecture, self.hparams, self.cparams, ubatch, mctx, n_outputs)
         ARCHITECTURES[self.hparams.architecture](builder(params, self.weights, res))
         res.set_outputs()
@@ -52,7 +56,7 @@ def parts(path: Path, **params: Any) -> Parts:
     gguf = read_gguf(path)
     hparams = HParams.from_gguf(gguf)
     cparams = CParams.resolve(ContextParams(**params), hparams)
-    return Parts(hparams, load_weights(gguf, hparams), cparams, KVCache(hparams, cparams, cpu_buffer_type()))
+    return Parts(hparams, load_weights(gguf, hparams), cparams, create_memory(hparams, cparams, cpu_buffer_type()))
 
 
 def ubatch_of(n_tokens: int, pos: int = 0) -> Ubatch:

@@ -15,7 +15,10 @@ from vizggml.ggml.types import TYPES, Type
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides a llama, qwen3 or qwen3moe graph. `head_dim` 0 is n_embd / n_head."""
+    """What decides a llama, qwen3, qwen3moe or gemma3 graph. `head_dim` 0 is n_embd / n_head.
+
+    `n_swa` 0 states no window; `swa_pattern` -1 no pattern.
+    """
 
     arch: str = "llama"
     n_layer: int = 2
@@ -32,6 +35,10 @@ class Shape:
     context_length: int = 4096
     n_expert: int = 0
     n_expert_used: int = 2
+    n_swa: int = 0
+    swa_pattern: int = -1
+    softcap: float = 0.0
+    freq_base_swa: float = 0.0
 
     @property
     def n_embd_head(self) -> int:
@@ -68,6 +75,14 @@ def write(path: Path, shape: Shape, seed: int = 0, quantizer: Quantizer | None =
         w.add_expert_count(shape.n_expert)
         w.add_expert_used_count(shape.n_expert_used)
         w.add_expert_feed_forward_length(shape.n_ff)
+    if shape.n_swa:
+        w.add_sliding_window(shape.n_swa)
+    if shape.swa_pattern >= 0:
+        w.add_uint32(f"{shape.arch}.attention.sliding_window_pattern", shape.swa_pattern)
+    if shape.freq_base_swa:
+        w.add_float32(f"{shape.arch}.rope.freq_base_swa", shape.freq_base_swa)
+    if shape.softcap:
+        w.add_final_logit_softcapping(shape.softcap)
     if shape.arch == "llama" or shape.head_dim:
         w.add_rope_dimension_count(shape.n_embd_head)
     w.add_vocab_size(shape.n_vocab)
@@ -111,9 +126,12 @@ def write(path: Path, shape: Shape, seed: int = 0, quantizer: Quantizer | None =
             vector(b + "attn_q.bias", n_q, 0.0)
             vector(b + "attn_k.bias", n_kv, 0.0)
             vector(b + "attn_v.bias", n_kv, 0.0)
-        if shape.arch.startswith("qwen3"):
+        if shape.arch.startswith(("qwen3", "gemma3")):
             vector(b + "attn_q_norm.weight", head)
             vector(b + "attn_k_norm.weight", head)
+        if shape.arch == "gemma3":
+            vector(b + "post_attention_norm.weight", shape.n_embd)
+            vector(b + "post_ffw_norm.weight", shape.n_embd)
         vector(b + "ffn_norm.weight", shape.n_embd)
         many, exps = ((shape.n_expert,), "_exps") if shape.n_expert else ((), "")
         if many:

@@ -31,7 +31,7 @@ from vizggml.events import (
 from vizggml.ggml.tensor import Tensor
 from vizggml.llama.batch import Batch
 from vizggml.llama.context import Context
-from vizggml.llama.graph_input import MemoryContext
+from vizggml.llama.kv_cache import MemoryContext
 from vizggml.llama.model import Model, load_model
 
 BUFFERS = [run for run in golden("llama_buffers.json") if run["type_kv"] == "F16"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.llama.building import listening, parts, ubatch_of
 from vizggml.events import GraphId, ReuseChecked
-from vizggml.llama.graph_input import MemoryContext
+from vizggml.llama.kv_cache import MemoryContext
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_what_fits_no_model(change: dict[str, Any], message: str, tmp_path: Path
 
 
 def test_an_architecture_that_is_not_supported(tmp_path: Path) -> None:
-    with pytest.raises(VizggmlError, match="'mamba' is not supported, only llama, qwen3, qwen3moe are"):
+    with pytest.raises(VizggmlError, match="'mamba' is not supported, only llama, qwen3, qwen3moe, gemma3 are"):
         hparams(tmp_path, {}, "mamba")
 
 

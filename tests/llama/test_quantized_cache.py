@@ -21,7 +21,7 @@ from vizggml.ggml.types import TYPES
 from vizggml.llama.batch import reserve
 from vizggml.llama.context import Context
 from vizggml.llama.cparams import CACHE_TYPES
-from vizggml.llama.kv_cache import hadamard
+from vizggml.llama.hadamard import hadamard
 from vizggml.llama.model import load_model
 
 ROTATED = Shape("qwen3", n_embd=192, n_head=3, n_head_kv=3, n_layer=2)

@@ -102,11 +102,24 @@ def test_a_slot_holds_from_the_first_token_that_takes_it_to_the_next() -> None:
 
 def test_a_cache_tells_its_size_and_layers() -> None:
     tracks = fold(CacheCreated(CACHE, 1, 64, "F16", "Q8_0", (A,), (B,), 24576, 13056))
-    assert [(row[0], *row[2:5], *row[7:]) for row in rows(tracks, "cache")] == [(0, 0, 1, 64, 24576, 13056)]
+    assert [(row[0], *row[2:5], *row[7:]) for row in rows(tracks, "cache")] == [(0, 0, 1, 64, 24576, 13056, 0)]
     names = [tracks.string(int(tracks[f"t.cache.{c}"][0])) for c in ("type_k", "type_v")]
     assert names == ["F16", "Q8_0"]
     layer = [int(tracks[f"cache_layer.{c}"][0]) for c in ("cache", "layer", "k", "v", "n_head", "n_head_kv")]
     assert layer == [0, 0, A, B, 0, 0]
+
+
+def test_two_caches_tell_their_layers_and_the_window() -> None:
+    """Layer 2 sees everything, layers 0 and 1 the last 40 positions."""
+    base, swa = CacheId(0), CacheId(1)
+    k, v = (TensorId(0), TensorId(1), TensorId(2)), (TensorId(3), TensorId(4), TensorId(5))
+    tracks = fold(
+        CacheCreated(base, 1, 512, "F16", "F16", k[2:], v[2:], 0, 0, (2,)),
+        CacheCreated(swa, 2, 256, "F16", "F16", k[:2], v[:2], 0, 0, (), 40),
+    )
+    assert tracks["t.cache.n_swa"].tolist() == [0, 40]
+    table = [tracks[f"cache_layer.{c}"].tolist() for c in ("cache", "layer", "k")]
+    assert list(zip(*table, strict=True)) == [(0, 2, 2), (1, 0, 0), (1, 1, 1)]
 
 
 @pytest.mark.parametrize("flash_attn", [True, False])

@@ -23,7 +23,10 @@ class WeightsPlaced(Event):
 
 @event("KV", "llama_kv_cache::llama_kv_cache, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.__init__")
 class CacheCreated(Event):
-    """`k`, `v` are the tensors of each layer, in layer order."""
+    """`k`, `v` are the tensors of each of `layers`, empty where these are 0 to `n_layer` - 1.
+
+    `n_swa` is how many positions a token sees in a cache for sliding windows, 0 for all.
+    """
 
     cache: CacheId
     n_layer: int
@@ -34,6 +37,8 @@ class CacheCreated(Event):
     v: tuple[TensorId, ...]
     nbytes_k: int
     nbytes_v: int
+    layers: tuple[int, ...] = ()
+    n_swa: int = 0
 
 
 @event("KV", "llama_kv_cache::find_slot, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.find_slot")

@@ -43,10 +43,12 @@ from vizggml.llama.architectures.llama import rope_factors
 from vizggml.llama.batch import Batch, Ubatch, check, reserve, split
 from vizggml.llama.cparams import ContextParams, CParams
 from vizggml.llama.experts import routes
-from vizggml.llama.graph import GraphResult
-from vizggml.llama.graph_input import GraphParams, InputKShift, MemoryContext, checked
+from vizggml.llama.graph import GraphResult, rope_freqs
+from vizggml.llama.graph_input import GraphParams, InputKShift, checked
+from vizggml.llama.hadamard import mul_mat_hadamard
 from vizggml.llama.hparams import HParams
-from vizggml.llama.kv_cache import Slot, mul_mat_hadamard
+from vizggml.llama.kv_cache import KVCache
+from vizggml.llama.kv_cache_iswa import AnyMemoryContext
 from vizggml.llama.loader import Weights
 from vizggml.llama.offload import first_layer, offload
 from vizggml.llama.reserve import Reservation
@@ -158,7 +160,7 @@ class Context(Reservation):
         if not 1 <= n_tokens <= limit:
             raise VizggmlError(f"a step of {n_tokens} tokens: one ubatch holds 1 to {limit}")
         outputs = n_tokens if n_outputs is None else n_outputs
-        mctx = MemoryContext(self.memory, (0,), len(self.memory.cells))
+        mctx = self.memory.init_full()
         res = GraphResult(self.max_nodes)
         self.build_graph(res, self.graph_params(reserve(n_tokens, 1, outputs), mctx, outputs))
         return res.gf
@@ -171,10 +173,9 @@ class Context(Reservation):
             res = self.gf_res_prev[i] = GraphResult(self.max_nodes)
         return res
 
-    def process_ubatch(self, ubatch: Ubatch, slot: Slot) -> GraphResult:
+    def process_ubatch(self, ubatch: Ubatch, mctx: AnyMemoryContext) -> GraphResult:
         """Compute one ubatch. `llama_context::process_ubatch`, src/llama-context.cpp."""
-        self.memory.apply_ubatch(slot, ubatch)
-        mctx = MemoryContext(self.memory, slot, self.memory.n_kv)
+        mctx.apply(ubatch)
         res = self.get_gf_res_prev(ubatch.n_outputs)
         params = self.graph_params(ubatch, mctx, ubatch.n_outputs)
         if self.can_reuse(res, params):
@@ -188,7 +189,7 @@ class Context(Reservation):
                 self.sched.alloc_graph(res.gf)
             self.gf_res_prev_active = res
         res.set_inputs(ubatch)
-        with self._telling_writes(res, slot), self._telling_routes(res, ubatch):
+        with self._telling_writes(res, mctx), self._telling_routes(res, ubatch):
             self.graph_compute(res)
         return res
 
@@ -237,7 +238,7 @@ class Context(Reservation):
         self.sched.graph_compute(res.gf)
 
     @contextmanager
-    def _telling_writes(self, res: GraphResult, slot: Slot) -> Iterator[None]:
+    def _telling_writes(self, res: GraphResult, mctx: AnyMemoryContext) -> Iterator[None]:
         """While somebody listens, tell of each write into the cache when its node has been computed."""
         if not bus.on:
             yield
@@ -247,7 +248,8 @@ class Context(Reservation):
         def ended(event: Event) -> None:
             if isinstance(event, NodeEnd) and event.thread == 0 and event.tensor in writes:
                 t, il, which = writes[event.tensor]
-                for told in self.memory.written(t, slot, il, which):
+                of_layer = mctx.of_layer(il)
+                for told in of_layer.kv.written(t, of_layer.slot, il, which):
                     bus.emit(told, cause=event.seq)
 
         unsubscribe = bus.subscribe(NodeEnd, ended)
@@ -279,7 +281,7 @@ class Context(Reservation):
     @property
     def n_past(self) -> int:
         """The position that the next token of sequence 0 takes."""
-        return self.memory.cells.seq_pos_max(0) + 1
+        return self.memory.seq_pos_max(0) + 1
 
     @property
     def logits(self) -> NDArray[np.float32]:
@@ -298,8 +300,8 @@ class Context(Reservation):
         """
         if not isinstance(batch, Batch):
             batch = Batch.of(batch, self.n_past, outputs)
-        cp, cells = self.cparams, self.memory.cells
-        check(batch, self.hparams.n_vocab, cp.n_seq_max, [cells.seq_pos_max(s) for s in range(cp.n_seq_max)])
+        cp = self.cparams
+        check(batch, self.hparams.n_vocab, cp.n_seq_max, [self.memory.seq_pos_max(s) for s in range(cp.n_seq_max)])
         if len(batch) > cp.n_batch:
             raise VizggmlError(f"batch: {len(batch)} tokens, the limit is n_batch {cp.n_batch}")
         begin, index = time.perf_counter_ns(), self.n_decoded
@@ -316,17 +318,15 @@ class Context(Reservation):
     def _decode(self, batch: Batch) -> None:
         self.memory_update()
         ubatches = list(split(batch, self.cparams.n_ubatch))
-        slots = self.memory.prepare(ubatches)
-        if slots is None:
-            cells = self.memory.cells
-            raise VizggmlError(
-                f"batch: {len(batch)} tokens, the cache has {len(cells) - cells.used} of {len(cells)} free"
-            )
+        mctxs: Sequence[AnyMemoryContext] | None = self.memory.init_batch(ubatches)
+        if mctxs is None:
+            free = " and ".join(f"{kv.n_cells - kv.cells.used} of {kv.n_cells}" for kv in self.memory.caches)
+            raise VizggmlError(f"batch: {len(batch)} tokens, the cache has {free} free")
         self.output_reserve(batch.n_outputs)
         done = 0
-        for ubatch, slot in zip(ubatches, slots, strict=True):
+        for ubatch, mctx in zip(ubatches, mctxs, strict=True):
             try:
-                res = self.process_ubatch(ubatch, slot)
+                res = self.process_ubatch(ubatch, mctx)
             except BaseException:
                 self._undo(ubatch)
                 raise
@@ -355,31 +355,32 @@ class Context(Reservation):
 
     def memory_update(self) -> None:
         """Turn the keys of moved positions to match. `llama_context::memory_update`, src/llama-context.cpp."""
-        kv, cp = self.memory, self.cparams
-        if not kv.cells.has_shift:
+        moved, cp = [kv for kv in self.memory.caches if kv.cells.has_shift], self.cparams
+        if not moved:
             return
         self._forget_graphs()
-        self.sched.reset()
-        res = self.gf_res_reserve
-        res.reset()
-        inp = self.build_graph_shift(res)
-        self.sched.alloc_graph(res.gf)
-        inp.set_input()
-        self.graph_compute(res)
-        kv.cells.reset_shift()
+        for kv in moved:
+            self.sched.reset()
+            res = self.gf_res_reserve
+            res.reset()
+            inp = self.build_graph_shift(res, kv)
+            self.sched.alloc_graph(res.gf)
+            inp.set_input()
+            self.graph_compute(res)
+            kv.cells.reset_shift()
         n_tokens = min(cp.n_ctx, cp.n_ubatch)
         self.graph_reserve(n_tokens, min(n_tokens, cp.n_outputs_max))
 
-    def build_graph_shift(self, res: GraphResult) -> InputKShift:
+    def build_graph_shift(self, res: GraphResult, kv: KVCache) -> InputKShift:
         """Rotate every cell's key by how far its position was moved. `llama_kv_cache::build_graph_shift`."""
-        kv, hp, cp = self.memory, self.hparams, self.cparams
+        hp, cp = self.hparams, self.cparams
         n_cells = len(kv.cells)
         k_shift = res.ctx.new_tensor(I32, (n_cells,)).set_input()
         k_rot = kv.build_input_k_rot(res.ctx)
-        for il, k in enumerate(kv.k):
+        for il, k in zip(kv.layers, kv.k, strict=True):
             nb1, nb2 = k.type.row_size(hp.n_embd_head_k), k.type.row_size(k.ne[0])
             view = ops.view_3d(res.ctx, k, hp.n_rot, hp.n_head_kv[il], n_cells, nb1, nb2, 0)
-            freqs = cp.rope_freq_base, cp.rope_freq_scale
+            freqs = rope_freqs(hp, cp, il)
             yarn = cp.yarn_ext_factor, cp.yarn_attn_factor, cp.yarn_beta_fast, cp.yarn_beta_slow
             factors = rope_factors(self.weights, cp, hp)
             rope = hp.n_rot, hp.rope_type, cp.n_ctx_orig_yarn, *freqs, *yarn

@@ -39,6 +39,8 @@ class ContextParams:
     uses the compiled kernels: None means if they are installed.
     The last `n_gpu_layers` layers are computed on a device with memory of its own, of `device_memory` bytes (0: without
     end). The output counts as one more layer; -1 means all.
+    `swa_full` gives the layers with a sliding window as many cells as the others have, so that positions out of the
+    window are kept until they are removed.
     """
 
     n_ctx: int = 512
@@ -56,6 +58,7 @@ class ContextParams:
     fast: bool | None = None
     n_gpu_layers: int = 0
     device_memory: int = 0
+    swa_full: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class CParams:
     fast: bool | None
     n_gpu_layers: int = 0
     device_memory: int = 0
+    swa_full: bool = True
     embeddings: bool = False
 
     @classmethod
@@ -132,6 +136,7 @@ class CParams:
             fast=params.fast,
             n_gpu_layers=params.n_gpu_layers,
             device_memory=params.device_memory,
+            swa_full=params.swa_full,
         )
 
 
@@ -145,7 +150,7 @@ def _check(params: ContextParams) -> None:
             raise VizggmlError(f"{name} {value}: it must be at least {least}")
         if value > most:
             raise VizggmlError(f"{name} {value}: the limit is {most}")
-    for name in ("flash_attn", "kv_unified", "textbook"):
+    for name in ("flash_attn", "kv_unified", "textbook", "swa_full"):
         if not isinstance(getattr(params, name), bool):
             raise VizggmlError(f"{name} {getattr(params, name)!r:.40}: it must be True or False")
     for name in ("rope_freq_base", "rope_freq_scale"):

@@ -18,6 +18,7 @@ from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import TENSOR_ALIGNMENT, TYPES, pad
 from vizggml.llama.cparams import ContextParams, CParams
 from vizggml.llama.hparams import HParams
+from vizggml.llama.kv_cache_iswa import cells_of_layer
 from vizggml.llama.loader import TensorTable, Weights, make_weights
 from vizggml.llama.plan import CountingBackend, Planned, duplicate, place_all
 
@@ -113,9 +114,9 @@ def unit_of(name: str, n_layer: int) -> int:
 def unit_bytes(hparams: HParams, weights: Weights, cparams: CParams) -> list[int]:
     """Bytes of the weights and the cache of each layer, then of the output; a tied one counts in layer 0 only."""
     row = TYPES[cparams.type_k].row_size, TYPES[cparams.type_v].row_size
-    cells = cparams.n_ctx
     found = [
-        cells * (row[0](hparams.n_embd_k_gqa(il)) + row[1](hparams.n_embd_v_gqa(il))) for il in range(hparams.n_layer)
+        cells_of_layer(hparams, cparams, il) * (row[0](hparams.n_embd_k_gqa(il)) + row[1](hparams.n_embd_v_gqa(il)))
+        for il in range(hparams.n_layer)
     ]
     found.append(0)
     for name, t in weights.tensors.items():

@@ -17,10 +17,32 @@ from vizggml.ggml.ops_model import PREC_F32
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import F16, F32, I32
 from vizggml.llama.batch import Ubatch
-from vizggml.llama.graph_input import GraphInput, GraphParams, InputAttnKV, InputEmbd, InputOutIds, InputPos
-from vizggml.llama.kv_cache import mul_mat_hadamard
+from vizggml.llama.cparams import CParams
+from vizggml.llama.graph_input import (
+    GraphInput,
+    GraphParams,
+    InputAttnKV,
+    InputAttnKVISWA,
+    InputEmbd,
+    InputOutIds,
+    InputPos,
+)
+from vizggml.llama.hadamard import mul_mat_hadamard
+from vizggml.llama.hparams import HParams
+from vizggml.llama.kv_cache import MemoryContext
+from vizggml.llama.kv_cache_iswa import MemoryContextISWA
 from vizggml.llama.loader import Weights
 from vizggml.llama.offload import Named
+
+
+def rope_freqs(hparams: HParams, cparams: CParams, il: int) -> tuple[float, float]:
+    """Base and scale of a layer's rope. `llama_model::get_rope_freq_base`, `get_rope_freq_scale`, src/llama-model.cpp.
+
+    Layers with a window have their own, which no parameter changes.
+    """
+    if hparams.is_swa(il):
+        return hparams.rope_freq_base_train_swa, 1.0
+    return cparams.rope_freq_base, cparams.rope_freq_scale
 
 
 class GraphResult:
@@ -110,9 +132,13 @@ class GraphBuilder:
 
     def build_norm(self, cur: Tensor, name: str, il: int) -> Tensor:
         """`llm_graph_context::build_norm`, src/llama-graph.cpp, for RMS norms with a weight."""
+        return self.norm_with(cur, self._need(name, il), il)
+
+    def norm_with(self, cur: Tensor, weight: Tensor, il: int) -> Tensor:
+        """The same with a weight at hand."""
         cur = ops.rms_norm(self.ctx0, cur, self.hparams.f_norm_rms_eps)
         self.cb(cur, "norm", il)
-        return ops.mul(self.ctx0, cur, self._need(name, il))
+        return ops.mul(self.ctx0, cur, weight)
 
     def _need(self, name: str, il: int = -1) -> Tensor:
         return self.weights[f"blk.{il}.{name}.weight" if il >= 0 else f"{name}.weight"]
@@ -161,9 +187,10 @@ class GraphBuilder:
             offset += nb1 * n_head
         return made
 
-    def build_rope(self, cur: Tensor, inp_pos: Tensor, factors: Tensor | None) -> Tensor:
+    def build_rope(self, cur: Tensor, inp_pos: Tensor, factors: Tensor | None, il: int = 0) -> Tensor:
         """`ggml_rope_ext` with the model's and the context's numbers."""
         cp = self.cparams
+        freq_base, freq_scale = rope_freqs(self.hparams, cp, il)
         return ops.rope_ext(
             self.ctx0,
             cur,
@@ -172,16 +199,16 @@ class GraphBuilder:
             self.hparams.n_rot,
             self.hparams.rope_type,
             cp.n_ctx_orig_yarn,
-            cp.rope_freq_base,
-            cp.rope_freq_scale,
+            freq_base,
+            freq_scale,
             cp.yarn_ext_factor,
             cp.yarn_attn_factor,
             cp.yarn_beta_fast,
             cp.yarn_beta_slow,
         )
 
-    def build_ffn(self, cur: Tensor, il: int) -> Tensor:
-        """`llm_graph_context::build_ffn`, src/llama-graph.cpp, for a SiLU gate beside the up projection."""
+    def build_ffn(self, cur: Tensor, il: int, gated: str = "swiglu") -> Tensor:
+        """`llm_graph_context::build_ffn`, src/llama-graph.cpp, for a gate beside the up projection: swiglu or geglu."""
         up = self.build_lora_mm(self._need("ffn_up", il), cur)
         self.cb(up, "ffn_up", il)
         biased = self._add_bias(up, "ffn_up", il)
@@ -194,8 +221,8 @@ class GraphBuilder:
         if biased is not None:
             gate = biased
             self.cb(gate, "ffn_gate_b", il)
-        cur = ops.swiglu_split(self.ctx0, gate, up)
-        self.cb(cur, "ffn_swiglu", il)
+        cur = (ops.geglu_split if gated == "geglu" else ops.swiglu_split)(self.ctx0, gate, up)
+        self.cb(cur, f"ffn_{gated}", il)
         cur = self.build_lora_mm(self._need("ffn_down", il), cur)
         if self.weight("ffn_down", il, "bias") is not None:
             self.cb(cur, "ffn_down", il)
@@ -241,25 +268,46 @@ class GraphBuilder:
     def build_attn_inp_kv(self) -> InputAttnKV:
         """`llm_graph_context::build_attn_inp_kv`, src/llama-graph.cpp."""
         mctx = self.params.mctx
+        assert isinstance(mctx, MemoryContext)
+        inp = self._inp_attn_kv(mctx)
+        inp.k_rot, inp.v_rot = mctx.kv.build_input_k_rot(self.ctx0), mctx.kv.build_input_v_rot(self.ctx0)
+        self.res.inputs.append(inp)
+        return inp
+
+    def build_attn_inp_kv_iswa(self) -> InputAttnKVISWA:
+        """`llm_graph_context::build_attn_inp_kv_iswa`, src/llama-graph.cpp."""
+        mctx = self.params.mctx
+        assert isinstance(mctx, MemoryContextISWA)
+        inp = InputAttnKVISWA(self._inp_attn_kv(mctx.base), self._inp_attn_kv(mctx.swa))
+        for one in (inp.base, inp.swa):
+            kv = one.mctx.kv
+            one.k_rot, one.v_rot = kv.build_input_k_rot(self.ctx0), kv.build_input_v_rot(self.ctx0)
+        self.res.inputs.append(inp)
+        return inp
+
+    def _inp_attn_kv(self, mctx: MemoryContext) -> InputAttnKV:
+        """The cells to write and the mask, of one cache."""
         k_idxs = mctx.kv.build_input_k_idxs(self.ctx0, self.ubatch)
         v_idxs = mctx.kv.build_input_v_idxs(self.ctx0, self.ubatch)
         type = F16 if self.cparams.flash_attn else F32
         n_stream = 1 if self.cparams.kv_unified else self.ubatch.n_seqs_unq
         ne = (mctx.n_kv, self.n_tokens // n_stream, 1, n_stream)
         mask = self.ctx0.new_tensor(type, ne).set_input().set_name("attn_inp_kq_mask")
-        inp = InputAttnKV(mctx, self.cparams, k_idxs, v_idxs, mask)
-        inp.k_rot, inp.v_rot = mctx.kv.build_input_k_rot(self.ctx0), mctx.kv.build_input_v_rot(self.ctx0)
-        self.res.inputs.append(inp)
-        return inp
+        return InputAttnKV(mctx, self.cparams, k_idxs, v_idxs, mask)
 
-    def build_attn(self, inp: InputAttnKV, q: Tensor, k: Tensor, v: Tensor, scale: float, il: int) -> Tensor:
+    def build_attn(
+        self, inp: InputAttnKV | InputAttnKVISWA, q: Tensor, k: Tensor, v: Tensor, scale: float, il: int
+    ) -> Tensor:
         """`llm_graph_context::build_attn`, src/llama-graph.cpp: store K and V, attend, project."""
+        keys_first = isinstance(inp, InputAttnKVISWA)
+        if isinstance(inp, InputAttnKVISWA):
+            inp = inp.swa if self.hparams.is_swa(il) else inp.base
         if inp.k_rot is not None:
             q = mul_mat_hadamard(self.ctx0, q, inp.k_rot)
             k = mul_mat_hadamard(self.ctx0, k, inp.k_rot)
         if inp.v_rot is not None:
             v = mul_mat_hadamard(self.ctx0, v, inp.v_rot)
-        for t in (q, v, k):
+        for t in (q, k, v) if keys_first else (q, v, k):
             self.gf.build_forward_expand(t)
         kv, n_kv = inp.mctx.kv, inp.mctx.n_kv
         self.gf.build_forward_expand(kv.cpy_k(self.ctx0, k, inp.k_idxs, il))

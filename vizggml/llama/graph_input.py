@@ -16,19 +16,11 @@ from vizggml.ggml.tensor import Tensor
 from vizggml.llama.batch import Ubatch
 from vizggml.llama.cparams import CParams
 from vizggml.llama.hparams import HParams
-from vizggml.llama.kv_cache import KVCache, Slot
+from vizggml.llama.kv_cache import KVCache, MemoryContext
+from vizggml.llama.kv_cache_iswa import AnyMemoryContext, MemoryContextISWA
 
 Condition = tuple[str, object, object]
 """What is compared, what the standing graph was built for, what is needed now."""
-
-
-@dataclass(slots=True)
-class MemoryContext:
-    """`llama_kv_cache_context`, src/llama-kv-cache.h: the cache as one ubatch meets it."""
-
-    kv: KVCache
-    slot: Slot
-    n_kv: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +31,7 @@ class GraphParams:
     hparams: HParams
     cparams: CParams
     ubatch: Ubatch
-    mctx: MemoryContext
+    mctx: AnyMemoryContext
     n_outputs: int
     gtype: str = "default"
     cvec: object = None
@@ -156,21 +148,50 @@ class InputAttnKV:
             if rot is not None:
                 kv.set_input_rot(rot)
 
+    def conditions(self, mctx: MemoryContext, n_tokens: int, suffix: str = "") -> list[Condition]:
+        """What must be as it was, for the cells of the new ubatch, which are taken over."""
+        self.mctx = mctx
+        mask = self.kq_mask
+        return [
+            (f"k_idxs{suffix}.ne[0]", self.k_idxs.ne[0], n_tokens),
+            (f"kq_mask{suffix}.ne[0]", mask.ne[0], mctx.n_kv),
+            (f"kq_mask{suffix}.ne[1]", mask.ne[1], n_tokens),
+            (f"kq_mask{suffix}.ne[2]", mask.ne[2], 1),
+            (f"kq_mask{suffix}.ne[3]", mask.ne[3], 1),
+        ]
+
     def can_reuse(self, params: GraphParams, graph: GraphId) -> bool:
-        """Beside the answer, take over the new ubatch's cells, as `llm_graph_input_attn_kv::can_reuse` does."""
-        self.mctx = params.mctx
-        n_tokens, mask = params.ubatch.n_tokens, self.kq_mask
-        return checked(
-            graph,
-            "InputAttnKV",
-            [
-                ("k_idxs.ne[0]", self.k_idxs.ne[0], n_tokens),
-                ("kq_mask.ne[0]", mask.ne[0], params.mctx.n_kv),
-                ("kq_mask.ne[1]", mask.ne[1], n_tokens),
-                ("kq_mask.ne[2]", mask.ne[2], 1),
-                ("kq_mask.ne[3]", mask.ne[3], 1),
-            ],
-        )
+        """`llm_graph_input_attn_kv::can_reuse`, src/llama-graph.cpp."""
+        assert isinstance(params.mctx, MemoryContext)
+        return checked(graph, "InputAttnKV", self.conditions(params.mctx, params.ubatch.n_tokens))
+
+
+class InputAttnKVISWA:
+    """`llm_graph_input_attn_kv_iswa`, src/llama-graph.h: the same for each of two caches.
+
+    If no layer is of one sort, that one's tensors are in no graph and have no memory.
+    """
+
+    def __init__(self, base: InputAttnKV, swa: InputAttnKV) -> None:
+        self.base = base
+        self.swa = swa
+
+    def _in_graph(self) -> list[tuple[InputAttnKV, str]]:
+        return [(inp, suffix) for inp, suffix in ((self.base, ""), (self.swa, "_swa")) if inp.mctx.kv.layers]
+
+    def set_input(self, ubatch: Ubatch) -> None:
+        for inp, _ in self._in_graph():
+            inp.set_input(ubatch)
+
+    def can_reuse(self, params: GraphParams, graph: GraphId) -> bool:
+        """`llm_graph_input_attn_kv_iswa::can_reuse`, src/llama-graph.cpp."""
+        assert isinstance(params.mctx, MemoryContextISWA)
+        n_tokens = params.ubatch.n_tokens
+        conditions: list[Condition] = []
+        for inp, suffix in self._in_graph():
+            mctx = params.mctx.swa if inp is self.swa else params.mctx.base
+            conditions += inp.conditions(mctx, n_tokens, suffix)
+        return checked(graph, "InputAttnKVISWA", conditions)
 
 
 class InputKShift:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vizggml.errors import VizggmlError
 from vizggml.ggml.gguf import GGUF, quoted
 from vizggml.llama.metadata import Metadata
+from vizggml.llama.windows import gemma3_fields
 
 LLAMA_MAX_LAYERS = 512
 LLAMA_MAX_EXPERTS = 768
@@ -14,7 +15,12 @@ LLAMA_MAX_EXPERTS = 768
 ROPE_TYPE_NORM = 0
 ROPE_TYPE_NEOX = 2
 
-ROPE_TYPES: dict[str, int] = {"llama": ROPE_TYPE_NORM, "qwen3": ROPE_TYPE_NEOX, "qwen3moe": ROPE_TYPE_NEOX}
+ROPE_TYPES: dict[str, int] = {
+    "llama": ROPE_TYPE_NORM,
+    "qwen3": ROPE_TYPE_NEOX,
+    "qwen3moe": ROPE_TYPE_NEOX,
+    "gemma3": ROPE_TYPE_NEOX,
+}
 """The known architectures, and which elements of a head their rope rotates together: neighbours (norm), or those
 half a head apart (neox). `llama_model_rope_type`, src/llama-model.cpp."""
 
@@ -61,6 +67,14 @@ class HParams:
     n_expert: int = 0
     n_expert_used: int = 0
     n_ff_exp: int = 0
+    n_swa: int = 0
+    swa_layers: tuple[bool, ...] = ()
+    rope_freq_base_train_swa: float = 10000.0
+    f_final_logit_softcapping: float = 0.0
+
+    def is_swa(self, il: int) -> bool:
+        """Whether the layer sees only a window of `n_swa` positions. `llama_hparams::is_swa`, src/llama-hparams.cpp."""
+        return bool(self.swa_layers) and self.swa_layers[il]
 
     def n_gqa(self, il: int = 0) -> int:
         """How many heads share one KV head."""
@@ -131,6 +145,7 @@ class HParams:
             n_expert=n_expert,
             n_expert_used=n_expert_used,
             n_ff_exp=n_ff_exp,
+            **(gemma3_fields(meta, n_layer, n_embd // n_head[0], n_embd_head_k) if arch == "gemma3" else {}),
         )
 
 

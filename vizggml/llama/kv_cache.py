@@ -13,12 +13,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
 from vizggml.events import (
+    NO_SEQ,
     CacheCreated,
     CacheId,
     CellFreed,
@@ -27,46 +28,44 @@ from vizggml.events import (
     Event,
     KvWritten,
     SeqOp,
+    WindowEvicted,
     bus,
 )
 from vizggml.ggml import ops
 from vizggml.ggml.buffer import BufferType, alloc_ctx_tensors_from_buft
 from vizggml.ggml.context import TENSOR_OVERHEAD, Context
-from vizggml.ggml.ops_model import HINT_SRC0_IS_HADAMARD
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import F32, I64, TYPES, pad
 from vizggml.llama.batch import Ubatch
 from vizggml.llama.cparams import CParams
+from vizggml.llama.hadamard import ROTATED, hadamard
 from vizggml.llama.hparams import HParams
-from vizggml.llama.kv_cells import KVCells
+from vizggml.llama.kv_cells import KVCells, is_masked_swa
 
 POS_MAX = 2**31 - 1
 N_KV_PAD = 256
-ROTATED = 64
-"""Heads of a multiple of this are rotated when they are stored quantized."""
 _ids = itertools.count()
 
 Slot = tuple[int, ...]
 """The cells that the tokens of one ubatch go to."""
 
 
-@functools.cache
-def hadamard(n: int) -> NDArray[np.float32]:
-    """The orthonormal Walsh-Hadamard matrix of `n`, a power of 2, its own inverse. `ggml_gen_hadamard`."""
-    h = np.full((1, 1), 1.0 / float(np.sqrt(np.float32(n))), np.float32)
-    while len(h) < n:
-        h = np.block([[h, h], [h, -h]])
-    h.flags.writeable = False
-    return h
+@dataclass(slots=True)
+class MemoryContext:
+    """`llama_kv_cache_context`, src/llama-kv-cache.h: the cache as one ubatch meets it."""
 
+    kv: KVCache
+    slot: Slot
+    n_kv: int
 
-def mul_mat_hadamard(ctx: Context, cur: Tensor, rot: Tensor) -> Tensor:
-    """Rotate each `rot.ne[0]` elements of `cur`'s rows. `llama_mul_mat_hadamard`, src/llama-impl.h."""
-    n = rot.ne[0]
-    merge = ops.reshape_2d if cur.is_contiguous() else ops.cont_2d
-    res = ops.mul_mat(ctx, rot, merge(ctx, cur, n, cur.nelements // n))
-    ops.mul_mat_set_hint(res, HINT_SRC0_IS_HADAMARD)
-    return ops.reshape_4d(ctx, res, *cur.ne)
+    def apply(self, ubatch: Ubatch) -> None:
+        """Put the ubatch into the cache. `llama_kv_cache_context::apply`, src/llama-kv-cache.cpp."""
+        self.kv.apply_ubatch(self.slot, ubatch)
+        self.n_kv = self.kv.n_kv
+
+    def of_layer(self, il: int) -> MemoryContext:
+        """What a layer meets."""
+        return self
 
 
 class KVCache:
@@ -75,36 +74,50 @@ class KVCache:
     `k[il]` has shape (n_embd_k_gqa, n_cells, n_stream). `v[il]` has shape (n_embd_v_gqa, n_cells, n_stream); when
     `v_trans`, its bytes are used as (n_cells, n_embd_v_gqa). The cells are those of one stream that all sequences
     share; of several streams only the memory and the graphs are known, not which cells they fill.
+
+    With `swa` the cache is one of two (kv_cache_iswa.py): it keeps the layers that are alike in that, False those that
+    see everything, True those with a window, where a cell that has left the window is given to a new token.
     """
 
-    def __init__(self, hparams: HParams, cparams: CParams, bufts: BufferType | Sequence[BufferType]) -> None:
+    def __init__(
+        self,
+        hparams: HParams,
+        cparams: CParams,
+        bufts: BufferType | Sequence[BufferType],
+        n_cells: int | None = None,
+        swa: bool | None = None,
+    ) -> None:
         self.id = CacheId(next(_ids))
         self.hparams = hparams
         self.v_trans = not cparams.flash_attn
         self.n_seq_max = cparams.n_seq_max
         self.n_stream = 1 if cparams.kv_unified else cparams.n_seq_max
         self.head = 0
-        self.n_cells = n_cells = cparams.n_ctx_seq
+        self.n_cells = n_cells = n_cells or cparams.n_ctx_seq
+        self.n_swa = hparams.n_swa if swa else 0
         n_layer = hparams.n_layer
+        self.layers = [il for il in range(n_layer) if swa is None or hparams.is_swa(il) == swa]
+        self.types = TYPES[cparams.type_k], TYPES[cparams.type_v]
         of_layer = [bufts] * n_layer if isinstance(bufts, BufferType) else list(bufts)
         self.ctxs = {
             buft: Context(2 * (1 + self.n_stream) * n_layer * TENSOR_OVERHEAD, no_alloc=True)
-            for buft in sorted(set(of_layer), key=lambda buft: buft.name)
+            for buft in sorted({of_layer[il] for il in self.layers}, key=lambda buft: buft.name)
         }
-        n_embd_v = max(map(hparams.n_embd_v_gqa, range(n_layer)))
+        self.n_embd_v = max(map(hparams.n_embd_v_gqa, range(n_layer)))
         self.k: list[Tensor] = []
         self.v: list[Tensor] = []
-        for il in range(n_layer):
+        for il in self.layers:
             ctx = self.ctxs[of_layer[il]]
-            n_v = n_embd_v if self.v_trans else hparams.n_embd_v_gqa(il)
+            n_v = self.n_embd_v if self.v_trans else hparams.n_embd_v_gqa(il)
             self.k.append(self._new(ctx, cparams.type_k, hparams.n_embd_k_gqa(il), n_cells, f"cache_k_l{il}"))
             self.v.append(self._new(ctx, cparams.type_v, n_v, n_cells, f"cache_v_l{il}"))
             for s in range(self.n_stream):
-                for t in (self.k[il], self.v[il]):
+                for t in (self.k[-1], self.v[-1]):
                     ops.view_2d(ctx, t, t.ne[0], n_cells, t.nb[1], s * t.nb[2])
         self.buffers = [b for buft, ctx in self.ctxs.items() for b in alloc_ctx_tensors_from_buft(ctx, buft)]
-        self.attn_rot_k = TYPES[cparams.type_k].is_quantized and hparams.n_embd_head_k % ROTATED == 0
-        self.attn_rot_v = TYPES[cparams.type_v].is_quantized and hparams.n_embd_head_v % ROTATED == 0
+        rotated = [type.is_quantized and bool(self.layers) for type in self.types]
+        self.attn_rot_k = rotated[0] and hparams.n_embd_head_k % ROTATED == 0
+        self.attn_rot_v = rotated[1] and hparams.n_embd_head_v % ROTATED == 0
         bus.standing.add(self)
         if bus.on:
             bus.emit(self._created())
@@ -122,13 +135,25 @@ class KVCache:
             self.id,
             len(self.k),
             self.n_cells,
-            self.k[0].type.name,
-            self.v[0].type.name,
+            self.types[0].name,
+            self.types[1].name,
             tuple(t.id for t in self.k),
             tuple(t.id for t in self.v),
             sum(t.nbytes for t in self.k),
             sum(t.nbytes for t in self.v),
+            tuple(self.layers) if self.layers != list(range(len(self.layers))) else (),
+            self.n_swa,
         )
+
+    @property
+    def caches(self) -> tuple[KVCache, ...]:
+        """The caches that a memory is made of: here this one."""
+        return (self,)
+
+    def layer(self, il: int) -> tuple[Tensor, Tensor]:
+        """Keys and values of a layer of the model."""
+        i = self.layers.index(il)
+        return self.k[i], self.v[i]
 
     def snapshot(self) -> Iterator[Event]:
         yield self._created()
@@ -243,20 +268,24 @@ class KVCache:
             for s in seqs:
                 bus.emit(CellFreed(self.id, cell, pos, s))
 
+    def seq_pos_max(self, seq_id: int) -> int:
+        """The highest position of a sequence, -1 if it has none."""
+        return self.cells.seq_pos_max(seq_id)
+
     # Slots.
 
     def find_slot(self, ubatch: Ubatch) -> Slot | None:
-        """Empty cells for the tokens, from `head` on and around. `llama_kv_cache::find_slot`, src/llama-kv-cache.cpp.
+        """Free cells for the tokens, from `head` on and around. `llama_kv_cache::find_slot`, src/llama-kv-cache.cpp.
 
-        Nothing is changed. None if there are too few.
+        A cell is free that is empty or has left the window. Nothing is changed. None if there are too few.
         """
         n_tokens, n_cells = ubatch.n_tokens, self.n_cells
         head = self.head if self.head <= self.cells.used + 2 * n_tokens else 0
-        empty = np.flatnonzero(self.cells.pos < 0)
-        if len(empty) < n_tokens:
+        free = np.flatnonzero((self.cells.pos < 0) | self.cells.out_of_window(self.n_swa))
+        if len(free) < n_tokens:
             return None
-        from_head = int(np.searchsorted(empty, head % n_cells))
-        order = np.concatenate((empty[from_head:], empty[:from_head]))
+        from_head = int(np.searchsorted(free, head % n_cells))
+        order = np.concatenate((free[from_head:], free[:from_head]))
         slot = tuple(int(i) for i in order[:n_tokens])
         if bus.on:
             bus.emit(CellsFound(self.id, head, n_tokens, slot, self._n_kv(max(self.cells.used_max_p1, max(slot) + 1))))
@@ -268,31 +297,63 @@ class KVCache:
         `llama_kv_cache::prepare`, src/llama-kv-cache.cpp. None if not all of them fit.
         """
         slots: list[Slot] = []
-        head = self.head
+        head, cells = self.head, self.cells.copy()
         for ubatch in ubatches:
             slot = self.find_slot(ubatch)
             if slot is None:
                 break
             slots.append(slot)
-            self._place(slot, ubatch)
-        for slot in slots:
-            for i in slot:
-                self.cells.rm(i)
+            for s, p0, p1 in self._outlived(self._place(slot, ubatch)):
+                for i in self.cells.in_range(p0, p1):
+                    self.cells.seq_rm(i, s)
+            self.head = slot[-1] + 1
         self.head = head
+        self.cells.restore(cells)
         return slots if len(slots) == len(ubatches) else None
 
-    def _place(self, slot: Slot, ubatch: Ubatch) -> None:
+    def init_batch(self, ubatches: Sequence[Ubatch]) -> list[MemoryContext] | None:
+        """The cache as each ubatch will meet it. `llama_kv_cache::init_batch`, src/llama-kv-cache.cpp."""
+        slots = self.prepare(ubatches)
+        return None if slots is None else [MemoryContext(self, slot, 0) for slot in slots]
+
+    def init_full(self) -> MemoryContext:
+        """The cache as a graph that sees all of it meets it. `llama_kv_cache::init_full`, src/llama-kv-cache.cpp."""
+        return MemoryContext(self, (0,), self.n_cells)
+
+    def _place(self, slot: Slot, ubatch: Ubatch) -> dict[int, tuple[int, int]]:
+        """Put the tokens into their cells: the position and the sequence of each that had left the window."""
+        evicted: dict[int, tuple[int, int]] = {}
         for i, pos, seqs in zip(slot, ubatch.pos, ubatch.seq_id, strict=True):
+            if not self.cells.is_empty(i):
+                evicted[i] = int(self.cells.pos[i]), self.cells.sequences(i)[0]
+                self.cells.rm(i)
             self.cells.set(i, pos, seqs)
-        self.head = slot[-1] + 1
+        return evicted
+
+    def _outlived(self, evicted: dict[int, tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+        """For each sequence the positions before its last evicted one, that are still there: none shall be missing
+        between those that a sequence has."""
+        last: dict[int, int] = {}
+        for pos, s in evicted.values():
+            last[s] = max(last.get(s, pos), pos)
+        for s, pos in sorted(last.items()):
+            if 0 <= (first := self.cells.seq_pos_min(s)) <= pos:
+                yield s, first, pos + 1
 
     def apply_ubatch(self, slot: Slot, ubatch: Ubatch) -> None:
         """Put the ubatch's tokens into their cells. `llama_kv_cache::apply_ubatch`, src/llama-kv-cache.cpp."""
-        self._place(slot, ubatch)
+        evicted = self._place(slot, ubatch)
+        seq = NO_SEQ
         if bus.on:
             for i, pos, seqs in zip(slot, ubatch.pos, ubatch.seq_id, strict=True):
+                if i in evicted:
+                    seq = bus.emit(WindowEvicted(self.id, i, *evicted[i]))
                 for s in seqs:
                     bus.emit(CellSet(self.id, i, pos, s))
+        with bus.because(seq):
+            for s, p0, p1 in self._outlived(evicted):
+                self.seq_rm(s, p0, p1)
+        self.head = slot[-1] + 1
 
     @property
     def n_kv(self) -> int:
@@ -312,7 +373,7 @@ class KVCache:
 
         `llama_kv_cache::get_k`, src/llama-kv-cache.cpp.
         """
-        k, hp = self.k[il], self.hparams
+        k, hp = self.layer(il)[0], self.hparams
         return ops.view_4d(
             ctx,
             k,
@@ -331,7 +392,7 @@ class KVCache:
 
         When `v_trans`, (n_kv, n_head_kv, n_embd_head, n_stream). `llama_kv_cache::get_v`, src/llama-kv-cache.cpp.
         """
-        v, hp, n_cells = self.v[il], self.hparams, self.n_cells
+        v, hp, n_cells = self.layer(il)[1], self.hparams, self.n_cells
         n_head, n_embd, row_size = hp.n_head_kv[il], hp.n_embd_head_v, v.type.row_size
         if not self.v_trans:
             nb = row_size(n_embd), row_size(v.ne[0]), row_size(v.ne[0] * n_cells)
@@ -343,7 +404,7 @@ class KVCache:
         """Write the new keys into their cells. `llama_kv_cache::cpy_k`, src/llama-kv-cache.cpp."""
         n_embd_head, n_head, n_tokens = k_cur.ne[:3]
         k_cur = ops.view_2d(ctx, k_cur, n_embd_head * n_head, n_tokens, k_cur.nb[2], 0)
-        return ops.set_rows(ctx, self._all_streams(ctx, self.k[il]), k_cur, k_idxs)
+        return ops.set_rows(ctx, self._all_streams(ctx, self.layer(il)[0]), k_cur, k_idxs)
 
     def _all_streams(self, ctx: Context, t: Tensor) -> Tensor:
         """The cells of all streams in a row: indices count through them."""
@@ -352,7 +413,7 @@ class KVCache:
     def cpy_v(self, ctx: Context, v_cur: Tensor, v_idxs: Tensor, il: int) -> Tensor:
         """Write the new values into their cells, transposed element by element. `llama_kv_cache::cpy_v`."""
         n_embd_head, n_head, n_tokens = v_cur.ne[:3]
-        n_embd, v = n_embd_head * n_head, self.v[il]
+        n_embd, v = n_embd_head * n_head, self.layer(il)[1]
         if not self.v_trans:
             v_cur = ops.view_2d(ctx, v_cur, n_embd, n_tokens, v_cur.nb[2], 0)
             return ops.set_rows(ctx, self._all_streams(ctx, v), v_cur, v_idxs)
@@ -368,7 +429,7 @@ class KVCache:
 
     def build_input_v_idxs(self, ctx: Context, ubatch: Ubatch) -> Tensor:
         """`llama_kv_cache::build_input_v_idxs`, src/llama-kv-cache.cpp: one index a token, or one an element."""
-        n = ubatch.n_tokens * (self.v[0].ne[0] if self.v_trans else 1)
+        n = ubatch.n_tokens * (self.n_embd_v if self.v_trans else 1)
         return ctx.new_tensor(I64, (n,)).set_input().set_name("attn_inp_v_idxs")
 
     def build_input_k_rot(self, ctx: Context) -> Tensor | None:
@@ -395,7 +456,7 @@ class KVCache:
     def set_input_v_idxs(self, dst: Tensor, slot: Slot) -> None:
         """`llama_kv_cache::set_input_v_idxs`, src/llama-kv-cache.cpp."""
         if self.v_trans:
-            element = np.arange(self.v[0].ne[0], dtype=np.int64) * self.n_cells
+            element = np.arange(self.n_embd_v, dtype=np.int64) * self.n_cells
             dst.set(np.add.outer(np.asarray(slot, np.int64), element))
         else:
             dst.set(slot)
@@ -405,13 +466,16 @@ class KVCache:
         n_kv = dst.ne[0]
         seqs = np.fromiter((s[0] for s in ubatch.seq_id), np.intp, ubatch.n_tokens)
         seen = self.cells.seq[seqs, :n_kv]
+        p0, p1 = self.cells.pos[None, :n_kv], np.asarray(ubatch.pos)[:, None]
         if causal_attn:
-            seen = seen & (self.cells.pos[None, :n_kv] <= np.asarray(ubatch.pos)[:, None])
+            seen = seen & (p0 <= p1)
+        if self.n_swa:
+            seen = seen & ~is_masked_swa(self.n_swa, p0, p1)
         dst.array()[0, 0] = np.where(seen, np.float32(0), np.float32(-np.inf))
 
     def written(self, t: Tensor, slot: Slot, il: int, which: str) -> Iterator[KvWritten]:
         """The events of a computed `set_rows` into this cache: one for each run of neighbouring cells."""
-        cache = (self.k if which == "K" else self.v)[il]
+        cache = self.layer(il)[which == "V"]
         n_embd = cache.ne[0]
         runs = np.split(np.asarray(slot), np.flatnonzero(np.diff(slot) != 1) + 1)
         for run in runs:

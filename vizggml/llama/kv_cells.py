@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 EMPTY = -1
 
 
+def is_masked_swa(n_swa: int, p0: NDArray[np.integer], p1: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Whether position `p0` is out of the window of the token at `p1`. `llama_hparams::is_masked_swa`."""
+    return np.asarray(p1 - p0 >= n_swa)
+
+
 class KVCells:
     """`llama_kv_cells`, src/llama-kv-cells.h.
 
@@ -56,6 +61,17 @@ class KVCells:
         held = self.pos[self.seq[s]]
         return int(held.max()) if held.size else -1
 
+    def out_of_window(self, n_swa: int) -> NDArray[np.bool_]:
+        """Which cells no later token will see: of one sequence, `n_swa` or more before its next position.
+
+        Nowhere, if `n_swa` is 0.
+        """
+        if not n_swa:
+            return np.zeros(len(self), np.bool_)
+        next_pos = np.where(self.seq, self.pos, EMPTY).max(axis=1) + 1
+        only: NDArray[np.bool_] = np.count_nonzero(self.seq, axis=0) == 1
+        return only & is_masked_swa(n_swa, self.pos, next_pos[self.seq.argmax(axis=0)])
+
     def set(self, i: int, pos: int, seqs: tuple[int, ...]) -> None:
         """Fill the empty cell `i`."""
         self.pos[i] = pos
@@ -83,6 +99,13 @@ class KVCells:
             return False
         self.rm(i)
         return True
+
+    def copy(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+        """All that `restore` needs to make the cells as they are now."""
+        return self.pos.copy(), self.shift.copy(), self.seq.copy()
+
+    def restore(self, saved: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]) -> None:
+        self.pos[:], self.shift[:], self.seq[:] = saved
 
     def reset_shift(self) -> None:
         self.shift[:] = 0

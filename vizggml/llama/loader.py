@@ -236,6 +236,23 @@ def _qwen3_layers(ml: _Loader, ffn: Callable[[_Loader, str], None]) -> None:
         ffn(ml, blk)
 
 
+def _gemma3(ml: _Loader) -> None:
+    """`llama_model_gemma3::load_arch_tensors`, src/models/gemma3.cpp."""
+    hp = ml.hparams
+    _embeddings(ml)
+    for i in range(hp.n_layer):
+        blk = f"blk.{i}"
+        ml.create_tensor(f"{blk}.attn_norm.weight", hp.n_embd)
+        _qkv(ml, blk)
+        ml.create_tensor(f"{blk}.attn_output.weight", hp.n_embd_head_k * hp.n_head[0], hp.n_embd)
+        ml.create_tensor(f"{blk}.post_attention_norm.weight", hp.n_embd)
+        ml.create_tensor(f"{blk}.attn_k_norm.weight", hp.n_embd_head_k)
+        ml.create_tensor(f"{blk}.attn_q_norm.weight", hp.n_embd_head_k)
+        ml.create_tensor(f"{blk}.ffn_norm.weight", hp.n_embd)
+        _ffn(ml, blk)
+        ml.create_tensor(f"{blk}.post_ffw_norm.weight", hp.n_embd)
+
+
 def _ffn(ml: _Loader, blk: str) -> None:
     n_embd, n_ff = ml.hparams.n_embd, ml.hparams.n_ff[0]
     ml.create_tensor(f"{blk}.ffn_gate.weight", n_embd, n_ff)
@@ -251,4 +268,9 @@ def _experts(ml: _Loader, blk: str, gate_required: bool = True) -> None:
     ml.create_tensor(f"{blk}.ffn_up_exps.weight", n_embd, n_ff, n_expert)
 
 
-ARCHITECTURES: dict[str, Callable[[_Loader], None]] = {"llama": _llama, "qwen3": _qwen3, "qwen3moe": _qwen3moe}
+ARCHITECTURES: dict[str, Callable[[_Loader], None]] = {
+    "llama": _llama,
+    "qwen3": _qwen3,
+    "qwen3moe": _qwen3moe,
+    "gemma3": _gemma3,
+}

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 from vizggml.ggml.buffer import BufferType
 from vizggml.ggml.sched import Backend, BackendSched
-from vizggml.llama.architectures import llama, qwen3, qwen3moe
+from vizggml.llama.architectures import gemma3, llama, qwen3, qwen3moe
 from vizggml.llama.batch import Ubatch, reserve
 from vizggml.llama.cparams import CParams
 from vizggml.llama.graph import GraphBuilder, GraphResult
-from vizggml.llama.graph_input import GraphParams, MemoryContext
+from vizggml.llama.graph_input import GraphParams
 from vizggml.llama.hparams import HParams
-from vizggml.llama.kv_cache import KVCache
+from vizggml.llama.kv_cache_iswa import AnyMemoryContext, create_memory
 from vizggml.llama.loader import Weights
 from vizggml.llama.offload import Named, first_layer, keep_norms
 
@@ -23,6 +23,7 @@ ARCHITECTURES: dict[str, Callable[[GraphBuilder], None]] = {
     "llama": llama.build,
     "qwen3": qwen3.build,
     "qwen3moe": qwen3moe.build,
+    "gemma3": gemma3.build,
 }
 
 
@@ -43,7 +44,7 @@ class Reservation:
         self.hparams = hparams
         self.weights = weights
         self.cparams = cparams
-        self.memory = KVCache(hparams, cparams, kv_bufts)
+        self.memory = create_memory(hparams, cparams, kv_bufts)
         self.max_nodes = max(1024, 8 * len(weights))
         self.sched = BackendSched(backends, self.max_nodes)
         self.gf_res_reserve = GraphResult(self.max_nodes)
@@ -71,13 +72,13 @@ class Reservation:
         n_seq_tokens = -(-n_tokens // n_seqs)
         self.sched.reset()
         ubatch = reserve(n_seq_tokens, n_seqs, n_outputs)
-        mctx = MemoryContext(self.memory, (0,), self.memory.n_cells)
+        mctx = self.memory.init_full()
         res = self.gf_res_reserve
         res.reset()
         self.build_graph(res, self.graph_params(ubatch, mctx, n_outputs))
         self.sched.reserve(res.gf)
 
-    def graph_params(self, ubatch: Ubatch, mctx: MemoryContext, n_outputs: int) -> GraphParams:
+    def graph_params(self, ubatch: Ubatch, mctx: AnyMemoryContext, n_outputs: int) -> GraphParams:
         """`llama_context::graph_params`, src/llama-context.cpp."""
         return GraphParams(self.hparams.architecture, self.hparams, self.cparams, ubatch, mctx, n_outputs)
 

@@ -27,7 +27,7 @@ class CacheFold:
     def __init__(self, text: Callable[[int], str]) -> None:
         self.text = text
         kind = {"n_layer": "i", "n_cells": "i", "type_k": "i", "type_v": "i", "nbytes_k": "d", "nbytes_v": "d"}
-        self.cache = Track("cache", {"cache": "i", **kind})
+        self.cache = Track("cache", {"cache": "i", **kind, "n_swa": "i"})
         self.cell = Track("cell", {"cache": "i", "cell": "i", "pos": "i", "seq": "i", "since": "i"})
         written = {"cache": "i", "layer": "i", "which": "i", "cell": "i", "n_cells": "i", "nbytes": "d"}
         self.kv = Track("kv", written)
@@ -62,9 +62,13 @@ class CacheFold:
         v: tuple[int, ...],
         nbytes_k: int,
         nbytes_v: int,
+        layers: tuple[int, ...],
+        n_swa: int,
     ) -> None:
-        self.cache.set(i, cache, cache, small(n_layer), small(n_cells), type_k, type_v, nbytes_k, nbytes_v)
-        self._layers += [(cache, layer, *pair) for layer, pair in enumerate(zip(k, v, strict=False))]
+        sizes = small(n_layer), small(n_cells), type_k, type_v, nbytes_k, nbytes_v
+        self.cache.set(i, cache, cache, *sizes, small(n_swa))
+        numbers = [small(layer) for layer in layers] or range(len(k))
+        self._layers += [(cache, *row) for row in zip(numbers, k, v, strict=False)]
 
     def decode_begin(self, i: int, node: int, *rest: int) -> None:
         """Cells that were found for a batch before this one and never taken are forgotten."""

@@ -322,8 +322,15 @@ ALL_POSITIONS = str(2**31 - 1)
 
 DECODING: dict[str, Template] = {
     "WeightsPlaced": "Weight {tensor}, {size} at {file_offset} of the file, lies at {offset} of buffer {buffer}.",
-    "CacheCreated": "KV cache {cache} is made: {n_cells} cells in each of {n_layer} layers, "
-    "K as {type_k} ({nbytes_k}), V as {type_v} ({nbytes_v}).",
+    "CacheCreated": by(
+        "n_swa",
+        "KV cache {cache} is made for layers that see the last {n_swa} positions: {n_cells} cells in each of {n_layer} "
+        "layers, K as {type_k} ({nbytes_k}), V as {type_v} ({nbytes_v}).",
+        **{
+            "0": "KV cache {cache} is made: {n_cells} cells in each of {n_layer} layers, "
+            "K as {type_k} ({nbytes_k}), V as {type_v} ({nbytes_v})."
+        },
+    ),
     "CellsFound": by(
         "n_tokens",
         "{n_tokens} free cells are found, searched from cell {head} on; "

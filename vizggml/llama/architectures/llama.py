@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from vizggml.ggml import ops
 from vizggml.ggml.tensor import Tensor
 from vizggml.llama import experts
@@ -61,11 +63,15 @@ def rope_factors(weights: Weights, cparams: CParams, hparams: HParams) -> Tensor
 
 
 def head(b: GraphBuilder, cur: Tensor) -> None:
-    """The last norm and the product with the vocabulary: logits."""
+    """The last norm and the product with the vocabulary: logits, softly capped where the model asks for it."""
     cur = b.build_norm(cur, "output_norm", -1)
     b.cb(cur, "result_norm")
     b.res.t_embd = cur
     cur = b.build_lora_mm(b.weights.output, cur)
+    cap = b.hparams.f_final_logit_softcapping
+    if cap:
+        cur = ops.scale(b.ctx0, cur, float(np.float32(1) / np.float32(cap)))
+        cur = ops.scale(b.ctx0, ops.tanh(b.ctx0, cur), cap)
     b.cb(cur, "result_output")
     b.res.t_logits = cur
     b.gf.build_forward_expand(cur)
