@@ -130,6 +130,32 @@ class WindowEvicted(Event):
 
 
 @event(
+    "KV",
+    "llama_context::state_save_file, state_seq_save_file, src/llama-context.cpp",
+    "vizggml/llama/state.py: save",
+)
+class StateSaved(Event):
+    """`seq_id` -1: the cells of every sequence."""
+
+    seq_id: int
+    n_tokens: int
+    n_cells: int
+    nbytes: int
+
+
+@event(
+    "KV",
+    "llama_context::state_load_file, state_seq_load_file, src/llama-context.cpp",
+    "vizggml/llama/state.py: load",
+)
+class StateLoaded(Event):
+    seq_id: int
+    n_tokens: int
+    n_cells: int
+    nbytes: int
+
+
+@event(
     "reuse",
     "llm_graph_params::allow_reuse, llm_graph_input_i::can_reuse, src/llama-graph.h",
     "vizggml/llama/graph_input.py: can_reuse",

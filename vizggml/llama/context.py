@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,6 @@ from vizggml.events import (
     ReuseChecked,
     ReuseDecided,
     Seq,
-    TokenSampled,
-    Told,
     bus,
 )
 from vizggml.ggml import ops
@@ -39,10 +37,12 @@ from vizggml.ggml.device import DeviceBackend
 from vizggml.ggml.sched import CPUBackend
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import F32, I32
+from vizggml.llama import state
 from vizggml.llama.architectures.llama import rope_factors
 from vizggml.llama.batch import Batch, Ubatch, check, reserve, split
 from vizggml.llama.cparams import ContextParams, CParams
 from vizggml.llama.experts import routes
+from vizggml.llama.generation import LEAST_ROOM, Generation, Token, common_prefix
 from vizggml.llama.graph import GraphResult, rope_freqs
 from vizggml.llama.graph_input import GraphParams, InputKShift, checked
 from vizggml.llama.hadamard import mul_mat_hadamard
@@ -52,22 +52,12 @@ from vizggml.llama.kv_cache_iswa import AnyMemoryContext
 from vizggml.llama.loader import Weights
 from vizggml.llama.offload import first_layer, offload
 from vizggml.llama.reserve import Reservation
-from vizggml.llama.sampling import DEFAULT_SEED, SamplerChain, default_chain
+from vizggml.llama.sampling import DEFAULT_SEED, default_chain
 from vizggml.llama.vocab import Vocab
 
 LOGITS_SHOWN = 10
 
 Hook = Callable[[Tensor], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One generated token: `text` is what it completed, `p` its probability among the candidates that were left."""
-
-    id: int
-    text: str
-    p: float
-    pos: int
 
 
 def _computable(cparams: CParams) -> CParams:
@@ -85,7 +75,7 @@ class Context(Reservation):
     def __init__(self, hparams: HParams, vocab: Vocab, weights: Weights, params: ContextParams) -> None:
         self.vocab = vocab
         self.stopped = ""
-        self._generation = 0
+        self.generations = 0
         self.before_node: Hook | None = None
         self.after_node: Hook | None = None
         cp = _computable(CParams.resolve(params, hparams))
@@ -109,7 +99,7 @@ class Context(Reservation):
         self.gf_res_prev_active: GraphResult | None = None
         self.n_decoded = 0
         self.n_reused = 0
-        self._told_logits = self._told_verdict = NOTHING_TOLD
+        self.told_logits = self._told_verdict = NOTHING_TOLD
         bus.standing.add(self)
         self.sched_reserve()
 
@@ -351,7 +341,7 @@ class Context(Reservation):
             with np.errstate(invalid="ignore"):
                 log_sum = highest + float(np.log(np.exp(row - highest, dtype=np.float64).sum()))
             event = LogitsReady(pos, tuple(map(int, top)), pieces, tuple(map(float, row[top])), log_sum)
-            self._told_logits = bus.remember(bus.emit(event))
+            self.told_logits = bus.remember(bus.emit(event))
 
     def memory_update(self) -> None:
         """Turn the keys of moved positions to match. `llama_context::memory_update`, src/llama-context.cpp."""
@@ -399,64 +389,71 @@ class Context(Reservation):
         min_p: float = 0.05,
         seed: int = DEFAULT_SEED,
         keep: bool = False,
+        past: Sequence[int] = (),
+        n_keep: int | None = None,
+        ignore_eos: bool = False,
     ) -> Iterator[Token]:
         """Forget what the cache holds, read the prompt, and yield token after token.
 
-        With `keep` nothing is forgotten: the prompt follows what sequence 0 holds. It ends after `max_tokens`, at a
-        token that ends a text, or when the context is full: `stopped` says which.
+        With `keep` nothing is forgotten: the prompt follows what sequence 0 holds. `past` says which tokens sequence 0
+        holds (`load_state` tells): what the prompt begins with is kept, and not read again. It ends after `max_tokens`,
+        at a token that ends a text (not with `ignore_eos`), or when the context is full: `stopped` says which. With
+        `n_keep` a full context makes room: the first `n_keep` tokens stay, and of the rest the newer half.
         `temp` 0 takes the likeliest token each time. VizggmlError if the prompt does not fit into the context.
         """
-        chain = default_chain(temp, top_k, top_p, min_p, seed)
+        chain, n_ctx = default_chain(temp, top_k, top_p, min_p, seed), self.cparams.n_ctx
         held = self.n_past if keep else 0
         tokens = self.vocab.tokenize(prompt, add_special=not held) if isinstance(prompt, str) else list(prompt)
         if not tokens:
             raise VizggmlError("prompt: it has no tokens")
-        if held + len(tokens) > self.cparams.n_ctx:
+        if held + len(tokens) > n_ctx:
             more = f" after the {held} that it has" if held else ""
-            raise VizggmlError(f"prompt: {len(tokens)} tokens{more}, the context holds {self.cparams.n_ctx} (n_ctx)")
-        self._generation += 1
+            raise VizggmlError(f"prompt: {len(tokens)} tokens{more}, the context holds {n_ctx} (n_ctx)")
+        if n_keep is not None and not 0 <= n_keep <= n_ctx - LEAST_ROOM:
+            raise VizggmlError(f"n_keep {n_keep}: it must be from 0 to {n_ctx - LEAST_ROOM}, the context holds {n_ctx}")
+        self.generations += 1
         self.stopped = ""
         if not keep:
-            self.memory.clear()
+            held = self._keep_prefix(tokens, past)
+            tokens = tokens[held:]
         told = self.vocab.told if isinstance(prompt, str) else NOTHING_TOLD
-        return self._generate(tokens, max_tokens, chain, self._generation, told, held)
+        number = self.generations
+        return Generation(self, number, tokens, held, max_tokens, chain, told, n_keep, ignore_eos).run()
 
-    def _check_still(self, me: int, pos: int) -> None:
-        """VizggmlError if anything but generation `me` has used the context, whose next position was `pos`."""
-        if me != self._generation:
-            raise VizggmlError("generate: another generation has begun on this context")
-        if self.n_past != pos:
-            raise VizggmlError(f"generate: sequence 0 was left at position {pos}, something moved it to {self.n_past}")
+    def _keep_prefix(self, tokens: Sequence[int], past: Sequence[int]) -> int:
+        """Forget all but what sequence 0 holds of `tokens`, up to the last one; how many that is."""
+        held = min(common_prefix(tokens, past), len(tokens) - 1)
+        if not held or not all(kv.holds(0, held) for kv in self.memory.caches):
+            self.memory.clear()
+            return 0
+        if self.cparams.n_seq_max > 1:
+            self.memory.seq_keep(0)
+        self.memory.seq_rm(0, held, -1)
+        return held
 
-    def _generate(
-        self, tokens: list[int], max_tokens: int, chain: SamplerChain, me: int, told: Told, held: int
-    ) -> Iterator[Token]:
-        self._check_still(me, held)
-        n_batch, stream = self.cparams.n_batch, self.vocab.stream()
-        sampled = NOTHING_TOLD
-        for begin in range(0, len(tokens), n_batch):
-            last = begin + n_batch >= len(tokens)
-            with bus.because(bus.recall(told)):
-                self.decode(tokens[begin : begin + n_batch], None if last else [])
-        for n in range(1, max_tokens + 1):
-            pos = self.n_past
-            with bus.because(bus.recall(self._told_logits)):
-                id, p = chain.sample(self.logits[-1])
-            if bus.on:
-                event = TokenSampled(id, self.vocab.token_to_piece(id), p, pos)
-                sampled = bus.remember(bus.emit(event, cause=chain.told))
-            if self.vocab.is_eog(id):
-                self.stopped = "end of text"
-                return
-            yield Token(id, stream.push(id), p, pos)
-            self._check_still(me, pos)
-            if n < max_tokens and pos >= self.cparams.n_ctx:
-                self.stopped = f"the context is full: {pos} tokens"
-                return
-            if n < max_tokens:
-                with bus.because(bus.recall(sampled)):
-                    self.decode([id])
-        self.stopped = "max_tokens"
+    # State in files.
+
+    def save_state(
+        self, path: state.Path_, tokens: Sequence[int] = (), seq_id: int = state.ALL, newer: bool = False
+    ) -> None:
+        """Write what the cache holds to a file that llama.cpp reads, with the tokens that led there.
+
+        All sequences, or one; `newer` for a llama.cpp whose files are of the next version. `llama_state_save_file`,
+        `llama_state_seq_save_file`, src/llama-context.cpp.
+        """
+        self.memory_update()
+        state.save(path, self.hparams, self.memory.caches, tokens, seq_id, newer)
+
+    def load_state(self, path: state.Path_, seq_id: int = state.ALL) -> list[int]:
+        """Read such a file, llama.cpp's or ours; the tokens that it was saved with. No logits come with it.
+
+        `llama_state_load_file`, `llama_state_seq_load_file`, src/llama-context.cpp. VizggmlError if it is damaged, or
+        from another model, mode or type of cache; then nothing is changed.
+        """
+        tokens = state.load(path, self.hparams, self.memory.caches, seq_id)
+        self.generations += 1
+        self.n_outputs = 0
+        return tokens
 
 
 def build_rope_shift(

@@ -254,6 +254,12 @@ class KVCache:
                     bus.emit(CellSet(self.id, i, pos + delta, s))
         self.head = freed[0] if freed else 0
 
+    def holds(self, seq_id: int, n: int) -> bool:
+        """Whether a sequence has, once, each position that a token at position `n` sees."""
+        pos = self.cells.pos[self.cells.seq[seq_id]]
+        first = max(0, n - self.n_swa + 1) if self.n_swa else 0
+        return bool(np.array_equal(np.sort(pos[(pos >= first) & (pos < n)]), np.arange(first, n)))
+
     def _range(self, what: str, seq_id: int, p0: int, p1: int, any_seq: bool = False) -> tuple[int, int]:
         if not (-1 if any_seq else 0) <= seq_id < self.n_seq_max:
             raise VizggmlError(f"{what}: sequence {seq_id} is not one of 0 to {self.n_seq_max - 1} (n_seq_max)")
@@ -434,14 +440,19 @@ class KVCache:
 
     def build_input_k_rot(self, ctx: Context) -> Tensor | None:
         """The largest Hadamard matrix that fits a head of K. `llama_kv_cache::build_input_k_rot`."""
-        n = ROTATED
-        while self.hparams.n_embd_head_k % (2 * n) == 0:
-            n *= 2
-        return self._rotation(ctx, n, "attn_inp_k_rot") if self.attn_rot_k else None
+        return self._rotation(ctx, self.rotations[0], "attn_inp_k_rot") if self.attn_rot_k else None
 
     def build_input_v_rot(self, ctx: Context) -> Tensor | None:
         """The smallest one, for V. `llama_kv_cache::build_input_v_rot`, src/llama-kv-cache.cpp."""
         return self._rotation(ctx, ROTATED, "attn_inp_v_rot") if self.attn_rot_v else None
+
+    @property
+    def rotations(self) -> tuple[int, int]:
+        """How large the matrices are that K and V are rotated by; 0 for what is not."""
+        n = ROTATED
+        while self.hparams.n_embd_head_k % (2 * n) == 0:
+            n *= 2
+        return n * self.attn_rot_k, ROTATED * self.attn_rot_v
 
     def _rotation(self, ctx: Context, n: int, name: str) -> Tensor:
         return ctx.new_tensor(F32, (n, n)).set_input().set_name(name)

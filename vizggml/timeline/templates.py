@@ -361,6 +361,16 @@ DECODING: dict[str, Template] = {
         shift="Positions {p0} to {p1} of sequence {seq_id} are moved by {delta}.",
         add="Positions {p0} to {p1} of sequence {seq_id} are moved by {delta}.",
     ),
+    "StateSaved": by(
+        "seq_id",
+        "Sequence {seq_id} is saved to a file: {n_cells} cells and {n_tokens} tokens, {nbytes}.",
+        **{"-1": "The cache is saved to a file: {n_cells} cells and {n_tokens} tokens, {nbytes}."},
+    ),
+    "StateLoaded": by(
+        "seq_id",
+        "Sequence {seq_id} is loaded from a file: {n_cells} cells and {n_tokens} tokens, {nbytes}.",
+        **{"-1": "The cache is loaded from a file: {n_cells} cells and {n_tokens} tokens, {nbytes}."},
+    ),
     "KvWritten": by(
         "n_cells",
         "{which} of layer {layer}: {n_cells} cells from cell {cell} on are written, {nbytes} as {type}.",
