@@ -33,10 +33,11 @@ def tokens() -> list[int]:
 def make(folder: Path, arch: str, type: str) -> Path:
     """The file of that architecture and type of weights, quantized by real ggml."""
     path = folder / f"{arch}-{type}.gguf"
-    return path if path.exists() else write(path, replace(SHAPE, arch=arch, type=type), SEED, _quantizer)
+    return path if path.exists() else write(path, replace(SHAPE, arch=arch, type=type), SEED, quantizer)
 
 
-def _quantizer(type: Type, x: NDArray[np.float32]) -> NDArray[np.uint8]:
+def quantizer(type: Type, x: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """As real ggml encodes rows; what is searched for long is encoded for some rows only, and these drawn again."""
     if type.name not in SEARCHED:
         return quantize(type, x)
     pool = quantize(type, x[:POOL], np.ones(x.shape[1], np.float32))
