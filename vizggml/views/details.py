@@ -137,6 +137,20 @@ def cell_rows(tracks: Tracks, step: int) -> list[Row]:
     ]
 
 
+def routing_rows(tracks: Tracks, step: int) -> list[Row]:
+    """The tokens of the layer that was routed last, each with its experts and their weights."""
+    track = tracks.track("route")
+    row = int(np.searchsorted(track["a"], step, side="right")) - 1
+    if row < 0:
+        return []
+    at, n = int(tracks["ev.row"][track["a"][row]]), int(track["n_used"][row])
+    positions, experts, weights = (tracks.field("ExpertsRouted", f, at) for f in ("positions", "experts", "weights"))
+    return [
+        Row((str(track["layer"][row]), str(int(positions[k // n])), str(int(experts[k])), f"{weights[k]:.4f}"))
+        for k in range(len(experts))
+    ]
+
+
 def reuse_rows(tracks: Tracks, step: int) -> list[Row]:
     held = tracks.at("reuse", step)
     rows = np.flatnonzero(held["eval"] == held["eval"].max()).tolist() if len(held["eval"]) else []
@@ -225,6 +239,12 @@ DETAILS: dict[str, Detail] = {
     ),
     "kv": Detail(
         "Cells of the KV cache", _right("cell", "position", "sequence"), cell_rows, "No cell is taken at this step."
+    ),
+    "routing": Detail(
+        "Routing",
+        _right("layer", "position", "expert", "weight"),
+        routing_rows,
+        "No token has been sent to an expert at this step.",
     ),
     "reuse": Detail(
         "Graph reuse",

@@ -19,6 +19,7 @@ from vizggml.views.kv import kv_picture
 from vizggml.views.memory import Plan, check_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, family
 from vizggml.views.reuse import reuse_picture
+from vizggml.views.routing import routing_picture
 from vizggml.views.scratch import scratch_picture
 from vizggml.views.sheet import INNER, Column, Pane, Row
 from vizggml.views.still import bound_words, draw_map, draw_timeline, graph_at, status_at, still
@@ -182,6 +183,7 @@ PICTURES: dict[str, PictureOf] = {
     "tensor": inspector_picture,
     "arena": arena_picture,
     "kv": kv_picture,
+    "routing": routing_picture,
     "reuse": reuse_picture,
     "scratch": scratch_picture,
     "threads": threads_picture,

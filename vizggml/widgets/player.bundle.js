@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:ffab10ff884bc442a10b717e8c77a199a597e382e8155f4beed4c3aceab6012d
+// vizggml player, bundled; sources sha256:07848ff25952583e324dddb8763bb6b42a5e211a8b990194d76141dd567cb93d
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -2392,7 +2392,7 @@ var Histogram = class extends Plot {
     const { values } = this;
     if (!values) return;
     const { palette } = this.player;
-    const { x, y, w, h, bar } = this.frame;
+    const { x, y, w, h, bar: bar2 } = this.frame;
     const [low, high] = [values.stats[0], values.stats[1]];
     let most = 1;
     for (let k = 0; k < this.count; k++) most = Math.max(most, values.bins[k]);
@@ -2400,7 +2400,7 @@ var Histogram = class extends Plot {
       const high2 = values.bins[k] ? Math.max(1, values.bins[k] / most * h) : 0;
       c.fillStyle = k === this.cursor ? palette.accent : palette.source;
       c.globalAlpha = k === this.cursor ? 1 : 0.75;
-      c.fillRect(x + k * bar, y + h - high2, Math.max(1, bar - 1), high2);
+      c.fillRect(x + k * bar2, y + h - high2, Math.max(1, bar2 - 1), high2);
     }
     c.globalAlpha = 1;
     c.fillStyle = palette.edge;
@@ -2423,13 +2423,13 @@ var Histogram = class extends Plot {
   }
   /** @param {number} px @param {number} py */
   cellAt(px, py) {
-    const { x, y, w, h, bar } = this.frame;
-    return px < x || px >= x + w || py < y || py > y + h ? -1 : Math.floor((px - x) / bar);
+    const { x, y, w, h, bar: bar2 } = this.frame;
+    return px < x || px >= x + w || py < y || py > y + h ? -1 : Math.floor((px - x) / bar2);
   }
   /** @param {number} cell @returns {[number, number]} */
   centreOf(cell2) {
-    const { x, y, h, bar } = this.frame;
-    return [x + (cell2 + 0.5) * bar, y + h / 2];
+    const { x, y, h, bar: bar2 } = this.frame;
+    return [x + (cell2 + 0.5) * bar2, y + h / 2];
   }
   /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
   tell(cell2, { stats, bins }) {
@@ -3685,8 +3685,8 @@ var ReuseView = class extends DetailPlot {
     for (let k = 0; k < track.length; k++) {
       c.globalAlpha = k <= current ? 1 : 0.3;
       c.fillStyle = reused[k] ? palette.families[2] : palette.families[3];
-      const short = reused[k] ? 0 : 4;
-      c.fillRect(this.x(k), BAR3.top + (reused[k] ? BAR3.high / 2 : 0), Math.max(0.7, wide - gap), BAR3.high / 2 + short - (reused[k] ? 0 : -3));
+      const short2 = reused[k] ? 0 : 4;
+      c.fillRect(this.x(k), BAR3.top + (reused[k] ? BAR3.high / 2 : 0), Math.max(0.7, wide - gap), BAR3.high / 2 + short2 - (reused[k] ? 0 : -3));
     }
     c.globalAlpha = 1;
     for (
@@ -3752,10 +3752,371 @@ var ReuseView = class extends DetailPlot {
   }
 };
 
+// routing_paint.js
+var RIGHT2 = 12;
+var FOOT = 4;
+var TALLEST2 = 18;
+var READABLE = 11;
+var LEAST = 3;
+function roomFor(h) {
+  return Math.max(1, Math.floor((h - topOf(h) - FOOT) / 14));
+}
+function topOf(h) {
+  return barsOf(h) + 6 + 16;
+}
+function barsOf(h) {
+  return Math.max(16, Math.min(64, Math.round(h * 0.22)));
+}
+function placesOf2({ nExpert, lines }, w, h) {
+  const left = w > 460 ? 118 : w > 300 ? 84 : 40;
+  const wide = w - left - RIGHT2;
+  const barsHigh = barsOf(h);
+  const top = topOf(h);
+  const room = Math.max(LEAST, h - top - FOOT);
+  const per = Math.ceil(lines.length * LEAST / room);
+  const n = Math.ceil(lines.length / per);
+  return { left, wide, each: wide / nExpert, bars: barsHigh + 6, barsHigh, axis: barsHigh + 6 + 9, top, high: Math.min(TALLEST2, room / n), per, n };
+}
+function paintRouting(player, c, routed, places, pieces, at) {
+  paintLoad(player, c, routed, places);
+  paintGrid(player, c, routed, places);
+  paintNames(player, c, routed, places, pieces);
+  paintAt(player, c, places, at);
+}
+function paintLoad({ palette, fonts }, c, { load, nExpert, nUsed, nTokens }, { left, wide, each, bars, barsHigh, axis }) {
+  const most = Math.max(1, ...load);
+  const gap = each > 5 ? 1 : 0;
+  c.font = `10px ${fonts.ui}`;
+  c.textAlign = "right";
+  c.fillStyle = palette.soft;
+  c.fillText("tokens", left - 8, bars - barsHigh / 2 + 1);
+  c.fillStyle = palette.faint;
+  c.fillText("expert", left - 8, axis);
+  const even = bars - nTokens * nUsed / nExpert / most * (barsHigh - 12);
+  if (nTokens > 1) {
+    c.strokeStyle = palette.soft;
+    c.setLineDash([3, 3]);
+    c.beginPath();
+    c.moveTo(left, Math.round(even) + 0.5);
+    c.lineTo(left + wide, Math.round(even) + 0.5);
+    c.stroke();
+    c.setLineDash([]);
+  }
+  c.fillStyle = palette.families[0];
+  for (let e = 0; e < nExpert; e++) {
+    const h = load[e] / most * (barsHigh - 12);
+    if (load[e]) c.fillRect(left + e * each, bars - h, Math.max(1, each - gap), h);
+  }
+  c.fillStyle = palette.line;
+  c.fillRect(left, bars, wide, 1);
+  c.textAlign = "center";
+  c.font = `9.5px ${fonts.mono}`;
+  const every = [1, 2, 4, 8, 16, 32, 64, 128].find((s) => s * each >= 22) ?? 256;
+  for (let e = 0; e < nExpert; e++) {
+    if (load[e] && each >= 14) {
+      const y = bars - load[e] / most * (barsHigh - 12) - 5;
+      c.fillStyle = palette.page;
+      c.fillRect(left + (e + 0.5) * each - 6, y - 5, 12, 9);
+      c.fillStyle = palette.soft;
+      c.fillText(String(load[e]), left + (e + 0.5) * each, y);
+    }
+    if (e % every) continue;
+    c.fillStyle = palette.faint;
+    c.fillText(String(e), left + (e + 0.5) * each, axis);
+  }
+}
+function paintGrid({ palette }, c, { lines, nUsed, most }, { left, wide, each, top, high, per, n }) {
+  c.fillStyle = palette.panel;
+  c.fillRect(left, top, wide, n * high);
+  const gapX = each > 5 ? 1 : 0;
+  const gapY = high > 5 ? 1 : 0;
+  lines.forEach(({ experts, weights, begin, now }, t) => {
+    const y = top + Math.floor(t / per) * high;
+    c.fillStyle = now ? palette.families[0] : palette.soft;
+    for (let k = begin; k < begin + nUsed; k++) {
+      c.globalAlpha = (0.18 + 0.82 * weights[k] / most) * (now ? 1 : 0.6);
+      c.fillRect(left + experts[k] * each, y, Math.max(1, each - gapX), Math.max(1, high - gapY));
+    }
+  });
+  c.globalAlpha = 1;
+}
+function paintNames({ palette, fonts }, c, { lines }, { left, top, high, per }, pieces) {
+  const first = lines.findIndex((line) => line.now);
+  c.fillStyle = palette.accent;
+  const from = top + Math.floor(first / per) * high;
+  c.fillRect(left - 5, from, 2, Math.ceil((lines.length - first) / per) * high - (high > 5 ? 1 : 0));
+  const every = per * Math.max(1, Math.ceil(READABLE / high));
+  c.font = `10.5px ${fonts.mono}`;
+  c.textAlign = "right";
+  for (let t = 0; t < lines.length; t += every) {
+    const { pos, now } = lines[t];
+    const y = Math.max(top + 6, top + (Math.floor(t / per) + 0.5) * high);
+    c.fillStyle = now ? palette.ink : palette.faint;
+    c.fillText(String(pos), left - 10, y);
+    const piece = pieces.get(pos);
+    if (!piece || left < 80 || every > 1) continue;
+    c.fillText(short(visiblePiece(piece), left > 100 ? 10 : 5), left - 18 - 6.4 * 4, y);
+  }
+}
+function short(text, most) {
+  const letters = [...text];
+  return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : text;
+}
+function paintAt({ palette }, c, { left, each, bars, barsHigh, top, high, n }, { expert, line }) {
+  if (expert < 0) return;
+  c.strokeStyle = palette.ink;
+  c.lineWidth = 1;
+  const x = Math.round(left + expert * each) - 0.5;
+  const w = Math.max(3, Math.round(each) + (each > 5 ? 0 : 1));
+  if (line < 0) c.strokeRect(x, bars - barsHigh + 2, w, top + n * high - bars + barsHigh - 1);
+  else c.strokeRect(x, Math.round(top + line * high) - 0.5, w, Math.max(3, Math.round(high)));
+}
+
+// routing_state.js
+function layersOf({ tracks, relations }) {
+  return relations.keep("routed layers", () => [...new Set(tracks.track("route").col("layer"))].sort((p, q) => p - q));
+}
+function rowsOf2({ tracks, relations }, layer) {
+  return relations.keep(`routes of layer ${layer}`, () => {
+    const layers = tracks.track("route").col("layer");
+    const found = [];
+    for (let r = 0; r < layers.length; r++) if (layers[r] === layer) found.push(r);
+    return found;
+  });
+}
+function rowAt2(player, step, layer) {
+  const { a } = player.tracks.track("route");
+  if (layer < 0) return upperBound(a, step) - 1;
+  return rowsOf2(player, layer).findLast((r) => a[r] <= step) ?? -1;
+}
+function routedAt(player, step, wanted, room) {
+  const track = player.tracks.track("route");
+  const row = rowAt2(player, step, wanted);
+  if (row < 0) return null;
+  const number = (name) => track.col(name)[row];
+  const layer = number("layer");
+  const nExpert = number("n_expert");
+  const lines = [];
+  const load = new Int32Array(nExpert);
+  const rows = rowsOf2(player, layer);
+  for (let k = rows.indexOf(row); k >= 0 && (rows[k] === row || lines.length < room); k--) lines.unshift(...linesOf(player, rows[k], rows[k] === row, lines[0]?.pos ?? Infinity));
+  if (lines.length > room) lines.splice(0, Math.max(0, Math.min(lines.length - room, lines.findIndex((line) => line.now))));
+  let most = 0;
+  for (const { experts, weights, begin, now } of lines) {
+    for (let k = begin; k < begin + number("n_used"); k++) {
+      if (now) load[experts[k]]++;
+      most = Math.max(most, weights[k]);
+    }
+  }
+  return {
+    ...{ layer, row, nExpert, load, lines, most },
+    ...{ evaluation: number("eval"), nUsed: number("n_used"), nTokens: number("n_tokens"), nRead: number("n_read") },
+    ...{ nbytes: number("nbytes"), bytesRead: number("nbytes_read") }
+  };
+}
+function linesOf({ tracks }, row, now, before) {
+  const track = tracks.track("route");
+  const event = track.a[row];
+  const n = track.col("n_used")[row];
+  const [positions, experts, weights] = ["positions", "experts", "weights"].map((name) => tracks.field(event, name));
+  const lines = [];
+  for (let t = 0; t < positions.length; t++) if (now || positions[t] < before) lines.push({ pos: positions[t], experts, weights, begin: t * n, now, event });
+  return lines;
+}
+function wholeOf(player, step, evaluation) {
+  const track = player.tracks.track("route");
+  const [evals, nbytes, read] = ["eval", "nbytes", "nbytes_read"].map((name) => track.col(name));
+  const whole2 = { nLayer: layersOf(player).length, nRouted: 0, nbytes: 0, bytesRead: 0 };
+  for (let r = upperBound(track.a, step) - 1; r >= 0 && evals[r] >= evaluation; r--) {
+    if (evals[r] !== evaluation) continue;
+    whole2.nRouted++;
+    whole2.nbytes += nbytes[r];
+    whole2.bytesRead += read[r];
+  }
+  return whole2;
+}
+function piecesAt({ tracks }, step) {
+  const track = tracks.track("token");
+  const pos = track.col("pos");
+  const pieces = /* @__PURE__ */ new Map();
+  track.each(step, (r) => pieces.set(pos[r], track.str("piece", r)));
+  return pieces;
+}
+
+// routing.js
+var FACTS2 = { width: 560, height: 190 };
+var routingDetail = {
+  name: "routing",
+  title: "Routing",
+  has: ({ tracks }) => tracks.track("route").length > 0,
+  make: (player, pane) => new RoutingView(player, pane)
+};
+function percent2(part, whole2) {
+  const share2 = 100 * part / Math.max(1, whole2);
+  return `${share2 >= 1 || share2 === 0 ? Math.round(share2) : share2.toFixed(1)} %`;
+}
+var RoutingView = class extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, {
+      title: "Routing",
+      keys: "expert by expert, those that have tokens",
+      empty: "No token has been sent to an expert at this step."
+    });
+    this.routed = null;
+    this.layer = -1;
+    this.pieces = /* @__PURE__ */ new Map();
+    this.choice = el("select", "vg-select", { "aria-label": "Which layer", title: "Which layer" }, [
+      el("option", "", { value: "-1", text: "newest layer" }),
+      ...layersOf(player).map((il) => el("option", "", { value: String(il), text: `layer ${il}` }))
+    ]);
+    this.choice.addEventListener("change", () => {
+      this.layer = Number(this.choice.value);
+      this.player.redraw(this.pane);
+    });
+    this.tools = [this.choice];
+    this.read = bar();
+    this.whole = bar();
+    this.busiest = el("p");
+    this.facts = el("aside", "vg-routing-facts", { "aria-label": "Of these experts" }, [
+      section("weights read in this layer", this.read.parts),
+      section("weights read in this evaluation", this.whole.parts),
+      section("busiest", [this.busiest]),
+      section("read it so", [
+        el("p", "vg-soft", {
+          text: "A column is an expert, a line a token; the stronger its colour, the more the expert's result counts. Grey: tokens of earlier evaluations. Dashed: what each expert would have if all had as many."
+        })
+      ])
+    ]);
+    this.element.classList.add("vg-routing");
+    this.element.append(this.facts);
+    this.sizer = new ResizeObserver((entries) => {
+      const { width, height } = entries[entries.length - 1].contentRect;
+      this.element.classList.toggle("vg-low", width < FACTS2.width || height < FACTS2.height);
+    });
+    this.sizer.observe(this.element);
+  }
+  /** @param {number} step */
+  prepare(step) {
+    const { player } = this;
+    const routed = this.routed = routedAt(player, step, this.layer, roomFor(this.surface.height));
+    if (!routed) return null;
+    this.pieces = piecesAt(player, step);
+    const { layer, nTokens, nUsed, nRead, nExpert, nbytes, bytesRead, evaluation } = routed;
+    this.showFacts(routed, step);
+    const evals = player.tracks.track("eval");
+    const [index, count] = ["index", "n_tokens"].map((name) => evals.col(name));
+    const behind = evals.openAt(step).some((r) => index[r] !== evaluation);
+    const all = count[index.indexOf(evaluation)] ?? nTokens;
+    const tokens = all > nTokens ? `${nTokens} of ${counted(all, "token")}, whose logits are wanted` : counted(nTokens, "token");
+    return {
+      strong: `layer ${layer}: ${nRead} of ${counted(nExpert, "expert")} read, ${percent2(bytesRead, nbytes)} of bytes`,
+      rest: [`${tokens}, ${nUsed} experts each`, behind ? `of evaluation ${evaluation}: not yet routed in this one` : `evaluation ${evaluation}`].join("; ")
+    };
+  }
+  /** @param {Routed} routed @param {number} step */
+  showFacts(routed, step) {
+    const { nbytes, bytesRead, nRead, nExpert, nTokens, load, evaluation } = routed;
+    this.read.show(bytesRead / nbytes, `${nRead} of ${nExpert} experts: ${formatBytes(bytesRead)} of ${formatBytes(nbytes)}`);
+    const whole2 = wholeOf(this.player, step, evaluation);
+    const so = whole2.nRouted < whole2.nLayer ? `${whole2.nRouted} of ${whole2.nLayer} layers so far` : counted(whole2.nLayer, "layer");
+    this.whole.show(whole2.bytesRead / Math.max(1, whole2.nbytes), `${so}: ${formatBytes(whole2.bytesRead)} of ${formatBytes(whole2.nbytes)}`);
+    const busiest = load.indexOf(Math.max(...load));
+    const even = nTokens * routed.nUsed / nExpert;
+    setText(this.busiest, nTokens > 1 ? `expert ${busiest}: ${load[busiest]} of ${nTokens} tokens; ${Number(even.toFixed(1))} if all had as many` : "one token: each of its experts has it");
+  }
+  places() {
+    return this.routed ? placesOf2(this.routed, this.surface.width, this.surface.height) : null;
+  }
+  /** @param {CanvasRenderingContext2D} c */
+  paint(c) {
+    const [routed, places] = [this.routed, this.places()];
+    if (routed && places) paintRouting(this.player, c, routed, places, this.pieces, this.at(this.cursor));
+  }
+  /** A place is an expert, plus as many as there are for each line of tokens above it and the bars. @param {number} k */
+  at(k) {
+    const n = this.routed?.nExpert ?? 1;
+    return k < 0 ? { expert: -1, line: -1 } : { expert: k % n, line: Math.floor(k / n) - 1 };
+  }
+  /** @param {number} x @param {number} y */
+  findAt(x, y) {
+    const [routed, places] = [this.routed, this.places()];
+    if (!routed || !places || x < places.left || x >= places.left + places.wide) return -1;
+    const expert = Math.min(routed.nExpert - 1, Math.floor((x - places.left) / places.each));
+    const line = Math.floor((y - places.top) / places.high);
+    if (line >= places.n) return -1;
+    return expert + routed.nExpert * Math.max(0, line + 1);
+  }
+  /** The tokens of a line. @param {number} line */
+  tokensAt(line) {
+    const [routed, places] = [this.routed, this.places()];
+    return routed && places ? routed.lines.slice(line * places.per, (line + 1) * places.per) : [];
+  }
+  /** @param {number} k */
+  cardOf(k) {
+    const { routed } = this;
+    if (!routed) return null;
+    const { expert, line } = this.at(k);
+    const { load, nTokens, nUsed, nbytes, nExpert } = routed;
+    const pairs = [];
+    const tokens = line < 0 ? [] : this.tokensAt(line);
+    if (tokens.length === 1) {
+      const { pos, experts, weights, begin } = tokens[0];
+      const piece = this.pieces.get(pos);
+      pairs.push(["token", piece ? `${pos} ${visiblePiece(piece)}` : `at position ${pos}`]);
+      const rank = Array.from({ length: nUsed }, (_, i) => experts[begin + i]).indexOf(expert);
+      pairs.push(["weight", rank < 0 ? "not chosen" : `${weights[begin + rank].toFixed(3)}, choice ${rank + 1} of ${nUsed}`]);
+    } else if (tokens.length > 1) pairs.push(["tokens", `at positions ${tokens[0].pos} to ${tokens[tokens.length - 1].pos}`]);
+    pairs.push(["has", `${load[expert]} of ${counted(nTokens, "token")}`]);
+    pairs.push(["bytes", `${formatBytes(Math.round(nbytes / nExpert))}, ${load[expert] ? "read" : "not read"}`]);
+    return { head: `expert ${expert}`, pairs };
+  }
+  /** @param {number} k */
+  placeOf(k) {
+    const places = this.places();
+    if (!places) return null;
+    const { expert, line } = this.at(k);
+    return { x: places.left + (expert + 0.5) * places.each, y: line < 0 ? places.bars - 6 : places.top + (line + 0.5) * places.high };
+  }
+  /** @param {number} k @param {number} by */
+  nextOf(k, by) {
+    const { routed } = this;
+    if (!routed) return -1;
+    const { expert } = this.at(k);
+    for (let e = k < 0 ? 0 : expert + by; e >= 0 && e < routed.nExpert; e += by) if (routed.load[e]) return e;
+    return k < 0 ? -1 : expert;
+  }
+  /** Where that token was sent there; the weights as the selected tensor. @param {number} k */
+  choose(k) {
+    const { player } = this;
+    const [token] = this.tokensAt(this.at(k).line);
+    if (token && !token.now) player.go(token.event);
+    else if (this.routed) player.select(player.tracks.field(player.tracks.track("route").a[this.routed.row], "tensor"));
+  }
+  stop() {
+    this.sizer.disconnect();
+    super.stop();
+  }
+};
+function bar() {
+  const fill2 = el("span");
+  const words = el("p");
+  const parts = [el("div", "vg-share", {}, [fill2]), words];
+  const show = (share2, text) => {
+    const width = `${(100 * share2).toFixed(1)}%`;
+    if (fill2.style.width !== width) fill2.style.width = width;
+    setText(words, text);
+  };
+  return { parts, show };
+}
+function section(title2, parts) {
+  return el("section", "", {}, [el("h3", "", { text: title2 }), ...parts]);
+}
+
 // scratch.js
 var LEFT3 = 12;
 var TOP3 = 20;
-var FOOT = 16;
+var FOOT2 = 16;
 var scratchDetail = {
   name: "scratch",
   title: "Scratch",
@@ -3831,7 +4192,7 @@ var ScratchView = class extends DetailPlot {
     const { palette, fonts, tracks } = player;
     const track = tracks.track("scratch");
     const [size, maximum] = ["work_size", "maximum"].map((name) => track.col(name));
-    const foot = h - FOOT;
+    const foot = h - FOOT2;
     const y = (bytes) => foot - bytes / Math.max(1, plan.most) * (foot - TOP3);
     const wide = (w - 2 * LEFT3) / plan.n;
     c.strokeStyle = palette.line;
@@ -4025,9 +4386,9 @@ var Folding = class {
       for (const s of item.sections) {
         this.itemOf[s] = k;
         this.column[s] = item.column;
-        const section = this.graph.sections[s];
-        this.dx[s] = item.x - section.x;
-        this.dy[s] = item.y - section.y;
+        const section2 = this.graph.sections[s];
+        this.dx[s] = item.x - section2.x;
+        this.dy[s] = item.y - section2.y;
       }
     });
   }
@@ -4047,12 +4408,12 @@ var Folding = class {
     const { graph: { sections }, folds } = this;
     const items = [];
     let run = -1;
-    sections.forEach((section, s) => {
+    sections.forEach((section2, s) => {
       const fold = this.fold[s];
       const last = items[items.length - 1];
       const base = { x: 0, y: 0, column: 0 };
       if (fold < 0 || this.open[s]) {
-        items.push({ ...base, sections: [s], card: false, foldable: fold >= 0, label: section.label, second: this.unlike(s), w: section.w, h: section.h });
+        items.push({ ...base, sections: [s], card: false, foldable: fold >= 0, label: section2.label, second: this.unlike(s), w: section2.w, h: section2.h });
         run = -1;
       } else if (fold === run) {
         last.sections.push(s);
@@ -4133,9 +4494,9 @@ function foldsOf(graph) {
 }
 function rowsByTensor(graph, rows, indexOf) {
   const rowOf = /* @__PURE__ */ new Map();
-  for (const section of graph.sections) {
-    const own = new Set(section.nodes);
-    for (const row of rows[indexOf.get(section.id) ?? 0]) {
+  for (const section2 of graph.sections) {
+    const own = new Set(section2.nodes);
+    for (const row of rows[indexOf.get(section2.id) ?? 0]) {
       const t = graph.nodes.tensor[row];
       if (own.has(t) || !rowOf.has(t)) rowOf.set(t, row);
     }
@@ -4605,10 +4966,10 @@ function paintMarks2(c, player, folding, marks, scale) {
   }
 }
 function cell(folding, row) {
-  const section = folding.sectionOf[row];
-  const item = folding.items[folding.itemOf[section]];
+  const section2 = folding.sectionOf[row];
+  const item = folding.items[folding.itemOf[section2]];
   const wide = (item.w - 2 * STRIP2.left) / item.sections.length;
-  return { x: item.x + STRIP2.left + wide * item.sections.indexOf(section), w: wide };
+  return { x: item.x + STRIP2.left + wide * item.sections.indexOf(section2), w: wide };
 }
 function paintUnlike(c, player, folding, scale, members) {
   if (scale < 0.3) return;
@@ -4686,15 +5047,15 @@ function paintRings(c, player, folding, row, scale) {
   c.stroke();
 }
 function paintCellRing(c, player, folding, row, scale) {
-  const section = folding.sectionOf[row];
-  const item = folding.items[folding.itemOf[section]];
+  const section2 = folding.sectionOf[row];
+  const item = folding.items[folding.itemOf[section2]];
   const { x, w } = cell(folding, row);
   roundRect(c, x - 2, item.y + STRIP2.top - 2, Math.max(4, w) + 3, STRIP2.height + 4, 2);
   c.stroke();
   if (item.sections.length < 2) return;
   c.fillStyle = player.palette.accent;
   const [size, title2] = [Math.max(11, 9.5 / scale), Math.max(14, 10.5 / scale)];
-  const label = folding.graph.sections[section].label;
+  const label = folding.graph.sections[section2].label;
   const { fonts } = player;
   if (widthOf2(c, fonts, item.label) * title2 + widthOf2(c, fonts, label) * size + 78 * (size / 11) > item.w) return;
   c.fillStyle = player.palette.accent;
@@ -4921,7 +5282,7 @@ function xOf2(clock, ns) {
 function paintBars({ tracks, palette, fonts }, c, clock, { top, high, from, to, done }) {
   const track = tracks.track("thread");
   const [tensor, thread, begin, end, wait] = ["tensor", "thread", "begin_ns", "end_ns", "wait_ns"].map((n) => track.col(n));
-  const bar = Math.max(1.5, high - (high > 8 ? 4 : 1));
+  const bar2 = Math.max(1.5, high - (high > 8 ? 4 : 1));
   c.font = `10px ${fonts.mono}`;
   c.textAlign = "left";
   for (let r = from; r < to; r++) {
@@ -4930,13 +5291,13 @@ function paintBars({ tracks, palette, fonts }, c, clock, { top, high, from, to, 
     const [x0, x1, x2] = [begin[r], end[r], end[r] + wait[r]].map((ns) => Math.max(clock.left, Math.min(clock.right, xOf2(clock, ns))));
     c.globalAlpha = r < done ? 1 : 0.3;
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[r]))];
-    c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar);
-    if (x2 - x1 > 1.5 && high > 8) hatch(c, x1, y, x2 - x1 - 1, bar, palette.faint);
+    c.fillRect(x0, y, Math.max(0.6, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), bar2);
+    if (x2 - x1 > 1.5 && high > 8) hatch(c, x1, y, x2 - x1 - 1, bar2, palette.faint);
     if (high < 13) continue;
     const name = tracks.name(tensor[r]);
     if (name.length * 6.1 + 8 > x1 - x0) continue;
     c.fillStyle = "#10151d";
-    c.fillText(name, x0 + 4, y + bar / 2 + 0.5);
+    c.fillText(name, x0 + 4, y + bar2 / 2 + 0.5);
   }
   c.globalAlpha = 1;
 }
@@ -4967,7 +5328,7 @@ function paintAxis({ palette, fonts }, c, clock, top, bottom) {
   c.textAlign = "left";
   c.fillText("ms", 12, bottom + 8);
 }
-function paintNames({ palette, fonts }, c, span2, middle, top, high) {
+function paintNames2({ palette, fonts }, c, span2, middle, top, high) {
   c.fillStyle = palette.soft;
   c.textAlign = "left";
   c.font = `10.5px ${fonts.ui}`;
@@ -4977,7 +5338,7 @@ function paintNames({ palette, fonts }, c, span2, middle, top, high) {
 
 // threads.js
 var LEFT4 = 66;
-var RIGHT2 = 12;
+var RIGHT3 = 12;
 var WHOLE2 = { top: 5, row: 6 };
 var AXIS2 = 17;
 var GAP3 = 14;
@@ -5098,7 +5459,7 @@ var ThreadsView = class extends DetailPlot {
   }
   /** @returns {Clock} */
   wholeClock() {
-    return { left: LEFT4, right: this.surface.width - RIGHT2, from: 0, to: this.span?.end ?? 1 };
+    return { left: LEFT4, right: this.surface.width - RIGHT3, from: 0, to: this.span?.end ?? 1 };
   }
   /** The part that is drawn to read: what was chosen, else the nodes around the step, a page of them at a time. @returns {Clock} */
   clock() {
@@ -5129,7 +5490,7 @@ var ThreadsView = class extends DetailPlot {
     paintAxis(player, c, clock, top, bottom);
     paintBars(player, c, clock, { from: span2.from, to: span2.to, done: at + 1, top, high });
     this.paintCurrent(c, clock, top, high, step);
-    paintNames(player, c, { ...span2, threads: drawn }, WHOLE2.top + small * drawn / 2, top, high);
+    paintNames2(player, c, { ...span2, threads: drawn }, WHOLE2.top + small * drawn / 2, top, high);
     if (!this.brush) return;
     c.globalAlpha = 0.16;
     c.fillStyle = palette.accent;
@@ -5223,7 +5584,7 @@ var ThreadsView = class extends DetailPlot {
     if (!this.span) return null;
     const track = this.player.tracks.track("thread");
     const { top, high } = this.places();
-    return { x: Math.max(LEFT4, Math.min(this.surface.width - RIGHT2, xOf2(this.clock(), track.col("begin_ns")[r]))), y: top + track.col("thread")[r] * high };
+    return { x: Math.max(LEFT4, Math.min(this.surface.width - RIGHT3, xOf2(this.clock(), track.col("begin_ns")[r]))), y: top + track.col("thread")[r] * high };
   }
   /** @param {number} k @param {number} by */
   nextOf(k, by) {
@@ -5243,6 +5604,7 @@ var DETAILS = [
   countsDetail,
   scratchDetail,
   kvDetail,
+  routingDetail,
   reuseDetail,
   arenaDetail,
   splitsDetail,
@@ -6105,8 +6467,8 @@ var GraphPane = class extends GraphCamera {
     const { folding } = drawing;
     const row = folding.rowOf.get(this.player.relations.tensorAt(this.player.step)) ?? -1;
     const here = row < 0 ? -1 : folding.sectionOf[row];
-    const section = here >= 0 && folding.foldable(here) ? here : folding.fold.findIndex((f) => f >= 0);
-    if (section >= 0) this.setOpen(drawing, [section], !folding.open[section]);
+    const section2 = here >= 0 && folding.foldable(here) ? here : folding.fold.findIndex((f) => f >= 0);
+    if (section2 >= 0) this.setOpen(drawing, [section2], !folding.open[section2]);
   }
   /** The graph that tensor `t` is of, when it is not the one that is shown; else -1. @param {number} t */
   elsewhere(t) {
@@ -6872,8 +7234,8 @@ function byteTicks(from, to, wanted) {
   while (unit < UNITS2.length - 1 && step / 1024 ** (unit + 1) >= 0.5) unit++;
   const out = [];
   for (let value = Math.ceil(from / step) * step; value <= to; value += step) {
-    const short = (unit > 0 || from === 0) && value >= 1024 ** (unit + 1) && value % 1024 ** (unit + 1) === 0;
-    out.push({ value, label: value === 0 ? "0" : short ? formatBytes(value) : `${value / 1024 ** unit} ${UNITS2[unit]}` });
+    const short2 = (unit > 0 || from === 0) && value >= 1024 ** (unit + 1) && value % 1024 ** (unit + 1) === 0;
+    out.push({ value, label: value === 0 ? "0" : short2 ? formatBytes(value) : `${value / 1024 ** unit} ${UNITS2[unit]}` });
   }
   return out;
 }
@@ -7024,19 +7386,19 @@ var UsageLine = class {
     setText(values["free in pieces"], usage.pieces ? `${formatBytes(usage.free)} in ${usage.pieces}` : "0 B");
     setText(values["largest free"], formatBytes(usage.largest));
     setText(values.padding, formatBytes(usage.padding));
-    setText(values["never used"], buffer ? `${formatBytes(never)} (${percent2(never, buffer)})` : "–");
+    setText(values["never used"], buffer ? `${formatBytes(never)} (${percent3(never, buffer)})` : "–");
     const pieces = usage.pieces === 1 ? "1 piece" : `${usage.pieces} pieces`;
     return `${formatBytes(usage.held)} of ${formatBytes(usage.size)} are held, ${formatBytes(usage.free)} are free in ${pieces}, the largest ${formatBytes(usage.largest)}.`;
   }
 };
-function percent2(part, whole2) {
+function percent3(part, whole2) {
   const share2 = 100 * part / whole2;
   return part > 0 && share2 < 1 ? "< 1 %" : `${Math.round(share2)} %`;
 }
 
 // map.js
 var LEFT5 = 12;
-var RIGHT3 = 12;
+var RIGHT4 = 12;
 var MARK = 2 * CHIP_LINE + 9;
 var AXIS3 = 16;
 var HEAD = 18;
@@ -7106,9 +7468,9 @@ var MapPane = class {
     return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
   }
   /** @param {number} bar how high a chunk's bar is */
-  heightOf(bar) {
+  heightOf(bar2) {
     const { rows, idle, buffers } = this.lanes;
-    return rows * (HEAD + GAP5 + MARK + bar + AXIS3) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP5 + BUFFER_BAR) + 4;
+    return rows * (HEAD + GAP5 + MARK + bar2 + AXIS3) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP5 + BUFFER_BAR) + 4;
   }
   /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
   fit(room) {
@@ -7142,13 +7504,13 @@ var MapPane = class {
     c.fillRect(0, 0, surface.width, surface.height);
     this.blocks = [];
     this.views = [];
-    const bar = this.chunkBar();
+    const bar2 = this.chunkBar();
     let y = 2;
     const chunks = this.lanes.chunksAt(step);
     if (this.lanes.rows) this.say(step, this.usage.draw(step, new Set(chunks.flatMap((lane) => lane ? [lane.allocator] : []))));
     for (const lane of chunks) {
-      if (lane) this.drawChunk(c, step, lane, y, bar);
-      y += HEAD + MARK + bar + AXIS3 + GAP5;
+      if (lane) this.drawChunk(c, step, lane, y, bar2);
+      y += HEAD + MARK + bar2 + AXIS3 + GAP5;
     }
     if (this.lanes.idle) {
       c.font = `11px ${this.player.fonts.ui}`;
@@ -7179,7 +7541,7 @@ var MapPane = class {
   }
   /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
   x(offset, extent) {
-    const wide = this.surface.width - LEFT5 - RIGHT3;
+    const wide = this.surface.width - LEFT5 - RIGHT4;
     return LEFT5 + (offset / extent - this.from) / (this.to - this.from) * wide;
   }
   /** @param {CanvasRenderingContext2D} c @param {string} left @param {string} right @param {number} y */
@@ -7188,16 +7550,16 @@ var MapPane = class {
     c.textBaseline = "middle";
     c.font = `12px ${fonts.ui}`;
     c.fillStyle = palette.ink;
-    const room = this.surface.width - LEFT5 - RIGHT3 - c.measureText(right).width - HEAD;
+    const room = this.surface.width - LEFT5 - RIGHT4 - c.measureText(right).width - HEAD;
     const most = c.measureText(left).width;
     c.fillText(most > room ? cutEnd(left, Math.floor(left.length * room / most)) : left, LEFT5, y + HEAD / 2);
     c.fillStyle = palette.soft;
     c.textAlign = "right";
-    c.fillText(right, this.surface.width - RIGHT3, y + HEAD / 2);
+    c.fillText(right, this.surface.width - RIGHT4, y + HEAD / 2);
     c.textAlign = "left";
   }
   /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} whole @param {number} y @param {number} bar */
-  drawChunk(c, step, whole2, y, bar) {
+  drawChunk(c, step, whole2, y, bar2) {
     const { tracks, palette } = this.player;
     const lane = { ...whole2, extent: this.extentOf(whole2, step) };
     const track = tracks.track("block");
@@ -7207,10 +7569,10 @@ var MapPane = class {
     let used = 0;
     c.save();
     c.beginPath();
-    c.rect(LEFT5, y + HEAD, this.surface.width - LEFT5 - RIGHT3, MARK + bar + AXIS3);
+    c.rect(LEFT5, y + HEAD, this.surface.width - LEFT5 - RIGHT4, MARK + bar2 + AXIS3);
     c.clip();
     c.fillStyle = palette.panel;
-    c.fillRect(LEFT5, top, this.surface.width - LEFT5 - RIGHT3, bar);
+    c.fillRect(LEFT5, top, this.surface.width - LEFT5 - RIGHT4, bar2);
     const owned = [];
     track.each(step, (row) => {
       if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
@@ -7218,7 +7580,7 @@ var MapPane = class {
       const end = endless ? lane.extent : offset[row] + size[row];
       const x = this.x(offset[row], lane.extent);
       const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
-      const block = { x, w, y: top, h: bar, owner: owner[row], offset: offset[row], size: size[row], endless, allocator: lane.allocator, chunk: lane.chunk };
+      const block = { x, w, y: top, h: bar2, owner: owner[row], offset: offset[row], size: size[row], endless, allocator: lane.allocator, chunk: lane.chunk };
       this.blocks.push(block);
       if (owner[row] >= 0) {
         used += size[row];
@@ -7228,19 +7590,19 @@ var MapPane = class {
       }
     });
     for (const block of owned) this.drawOwned(c, block);
-    this.drawExtent(c, lane, now, top, bar);
-    const view = this.viewOf(lane, y + HEAD, top, bar);
+    this.drawExtent(c, lane, now, top, bar2);
+    const view = this.viewOf(lane, y + HEAD, top, bar2);
     this.views.push(view);
     paintChips(this.player, c, view, chipsAt(this.player, step, view));
-    this.drawAxis(c, lane, top + bar);
+    this.drawAxis(c, lane, top + bar2);
     c.restore();
     const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
     this.head(c, this.lanes.nameOf(lane, step), (now >= 0 || lane.chunk === 0) && this.lookedFor(lane, step) || held, y);
   }
   /** @param {Lane} lane @param {number} y @param {number} top @param {number} bar @returns {import("./map_chips.js").LaneView} */
-  viewOf({ allocator, chunk, extent }, y, top, bar) {
-    const right = this.surface.width - RIGHT3;
-    return { x: (offset) => this.x(offset, extent), left: LEFT5, right, y, top, bar, extent, allocator, chunk };
+  viewOf({ allocator, chunk, extent }, y, top, bar2) {
+    const right = this.surface.width - RIGHT4;
+    return { x: (offset) => this.x(offset, extent), left: LEFT5, right, y, top, bar: bar2, extent, allocator, chunk };
   }
   /** What is searched in an allocator's chunks at a step, if anything is. @param {Lane} lane @param {number} step */
   lookedFor(lane, step) {
@@ -7299,7 +7661,7 @@ var MapPane = class {
   }
   /** The chunk's size so far: what lies beyond is not asked for yet.
    * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
-  drawExtent(c, lane, now, top, bar) {
+  drawExtent(c, lane, now, top, bar2) {
     const { palette } = this.player;
     const x = Math.round(this.x(now, lane.extent)) - 0.5;
     c.lineWidth = 1;
@@ -7307,11 +7669,11 @@ var MapPane = class {
       c.strokeStyle = palette.soft;
       c.beginPath();
       c.moveTo(x, top - 3);
-      c.lineTo(x, top + bar + 3);
+      c.lineTo(x, top + bar2 + 3);
       c.stroke();
     }
     c.strokeStyle = palette.line;
-    c.strokeRect(LEFT5 + 0.5, top + 0.5, this.surface.width - LEFT5 - RIGHT3 - 1, bar - 1);
+    c.strokeRect(LEFT5 + 0.5, top + 0.5, this.surface.width - LEFT5 - RIGHT4 - 1, bar2 - 1);
   }
   /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
   drawAxis(c, lane, y) {
@@ -7324,7 +7686,7 @@ var MapPane = class {
       const x = this.x(value, lane.extent);
       const half = c.measureText(label).width / 2;
       c.textAlign = "center";
-      c.fillText(label, Math.min(Math.max(x, LEFT5 + half), this.surface.width - RIGHT3 - half), y + AXIS3 / 2 + 2);
+      c.fillText(label, Math.min(Math.max(x, LEFT5 + half), this.surface.width - RIGHT4 - half), y + AXIS3 / 2 + 2);
       c.fillRect(Math.round(x), y, 1, 3);
     }
     c.textAlign = "left";
@@ -7337,8 +7699,8 @@ var MapPane = class {
     const top = y + HEAD;
     let held = 0;
     c.fillStyle = palette.panel;
-    c.fillRect(LEFT5, top, this.surface.width - LEFT5 - RIGHT3, BUFFER_BAR);
-    const wide = this.surface.width - LEFT5 - RIGHT3;
+    c.fillRect(LEFT5, top, this.surface.width - LEFT5 - RIGHT4, BUFFER_BAR);
+    const wide = this.surface.width - LEFT5 - RIGHT4;
     const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
     const marked = [];
     track.each(step, (row) => {
@@ -7370,7 +7732,7 @@ var MapPane = class {
       (event) => {
         if (!event.ctrlKey) return;
         event.preventDefault();
-        const at = this.from + (event.offsetX - LEFT5) / (this.surface.width - LEFT5 - RIGHT3) * (this.to - this.from);
+        const at = this.from + (event.offsetX - LEFT5) / (this.surface.width - LEFT5 - RIGHT4) * (this.to - this.from);
         const f = Math.exp(event.deltaY * 0.01);
         this.zoomTo(at - (at - this.from) * f, at + (this.to - at) * f);
       },
@@ -7575,6 +7937,9 @@ var notice_default = ".vg-notice { position: absolute; z-index: 15; left: 50%; b
 // live.css
 var live_default = '/* the controls of a live run, and the card of what a token was chosen from */\n.vg-livepanel { height: auto; overflow: visible; margin-bottom: 8px; }\n.vg-live-head { display: flex; flex-direction: column; gap: 8px; padding: 10px 12px; }\n.vg-livepanel textarea.vg-live-prompt { width: 100%; min-height: 48px; resize: vertical; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); color: var(--vg-ink); font: inherit; font-size: 14px; line-height: 1.45; }\n.vg-livepanel .vg-live-prompt:focus, .vg-livepanel .vg-live-number:focus { outline: 2px solid var(--vg-accent); outline-offset: -1px; }\n.vg-live-row { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 18px; }\n.vg-live-buttons { display: flex; gap: 6px; }\n.vg-live-buttons .vg-button { height: 30px; min-width: 58px; font-size: 13px; margin: 0; color: var(--vg-ink); }\n.vg-live-buttons .vg-play { color: var(--vg-onAccent); border-color: transparent; font-weight: 600; }\n.vg-live-buttons .vg-button:disabled { color: var(--vg-faint); background: none; border-color: var(--vg-line); font-weight: 400; }\n.vg-live-fields { display: flex; flex-wrap: wrap; gap: 6px 14px; }\n.vg-live-field { display: inline-flex; align-items: center; gap: 6px; font-size: 12px; color: var(--vg-soft); }\n.vg-livepanel .vg-live-number { height: 28px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); color: var(--vg-ink); font-size: 13px; font-variant-numeric: tabular-nums; width: 64px; }\n.vg-live-status { flex: 1 1 auto; min-width: 120px; font-size: 12px; color: var(--vg-soft); font-variant-numeric: tabular-nums; }\n.vg-live-error { padding: 6px 12px; font-size: 13px; color: var(--vg-bad); border-top: 1px solid var(--vg-line); overflow-wrap: anywhere; }\n.vg-live-text { max-height: 168px; overflow-y: auto; scrollbar-width: thin; padding: 8px 12px 10px; border-top: 1px solid var(--vg-line); font-size: 14px; line-height: 26px; white-space: pre-wrap; overflow-wrap: anywhere; }\n.vg-live-read { color: var(--vg-soft); }\n.vg-livepanel .vg-live-made .vg-token { line-height: 22px; }\n.vg-tip.vg-choice { width: 270px; max-width: calc(100% - 12px); padding: 8px 10px; z-index: 20; }\n.vg-choice-about { font-size: 11.5px; line-height: 1.35; color: var(--vg-soft); white-space: normal; }\n.vg-choice-drawn { margin-top: 5px; }\n.vg-choice-row { display: grid; grid-template-columns: minmax(60px, 92px) 1fr 52px; align-items: center; gap: 8px; height: 20px; margin-top: 2px; font-size: 12px; color: var(--vg-ink); }\n.vg-choice-row:first-of-type { margin-top: 4px; }\n.vg-choice-piece { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; overflow: hidden; text-overflow: ellipsis; }\n.vg-choice-track { height: 8px; border-radius: 2px; background: var(--vg-panel); overflow: hidden; }\n.vg-choice-bar { display: block; height: 100%; background: var(--vg-status-3); }\n.vg-choice-p { text-align: right; font-variant-numeric: tabular-nums; color: var(--vg-soft); }\n.vg-chosen .vg-choice-bar { background: var(--vg-accent); }\n.vg-chosen .vg-choice-piece, .vg-chosen .vg-choice-p { font-weight: 600; color: var(--vg-ink); }\n';
 
+// routing.css
+var routing_default = "/* routing */\n.vg-routing { flex-direction: row; }\n.vg-routing.vg-low { flex-direction: column; }\n.vg-routing-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; font-variant-numeric: tabular-nums; }\n.vg-routing-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-routing-facts p { margin: 0; }\n.vg-low .vg-routing-facts { display: none; }\n.vg-share { height: 6px; margin: 2px 0 4px; background: var(--vg-free); border-radius: 3px; overflow: hidden; }\n.vg-share span { display: block; height: 100%; background: var(--vg-families-0); }\n";
+
 // style.css
 var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { display: flex; flex-wrap: wrap; justify-content: space-between; }\n.vg-tiny .vg-slide { flex: 1 0 100%; order: 1; }\n.vg-tiny .vg-kin { order: 2; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
 
@@ -7582,7 +7947,7 @@ var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-b
 var timeline_default = '.vg-footnote { flex: none; height: 20px; contain: strict; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; contain: strict; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-peak-list { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-peak-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-peak-chip .vg-mono { font-size: 11.5px; }\n.vg-peak-chip:hover { background: var(--vg-panel); }\n.vg-peak-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-outline { display: inline-block; width: 14px; height: 9px; box-sizing: border-box; }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n.vg-tiny .vg-pane-timeline .vg-select { max-width: 120px; }\n';
 
 // styles.js
-var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, timeline_default, notice_default, live_default].join("\n");
+var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, routing_default, timeline_default, notice_default, live_default].join("\n");
 
 // peak.js
 var MOST4 = 24;
@@ -7717,7 +8082,7 @@ function paintStep(pane, c, plan, step, position) {
 function clip({ surface }, c) {
   c.save();
   c.beginPath();
-  c.rect(LEFT6, TOP4, surface.width - LEFT6 - RIGHT4, surface.height - TOP4 - BOTTOM);
+  c.rect(LEFT6, TOP4, surface.width - LEFT6 - RIGHT5, surface.height - TOP4 - BOTTOM);
   c.clip();
 }
 function paintByteAxis(pane, c, plan) {
@@ -7733,7 +8098,7 @@ function paintByteAxis(pane, c, plan) {
     c.strokeStyle = palette.line;
     c.beginPath();
     c.moveTo(LEFT6, y);
-    c.lineTo(width - RIGHT4, y);
+    c.lineTo(width - RIGHT5, y);
     c.stroke();
     c.fillStyle = palette.faint;
     c.fillText(label, LEFT6 - 6, y);
@@ -7743,7 +8108,7 @@ function paintByteAxis(pane, c, plan) {
   for (const chunk of plan.chunks.slice(1)) {
     const y = Math.round(pane.y(chunk.base)) + 0.5;
     if (y < TOP4 || y > height - BOTTOM) continue;
-    c.strokeRect(LEFT6, y, width - LEFT6 - RIGHT4, 0.01);
+    c.strokeRect(LEFT6, y, width - LEFT6 - RIGHT5, 0.01);
     c.fillText(chunkName(plan, chunk.chunk), LEFT6 + 4, y - 7);
   }
 }
@@ -7752,7 +8117,7 @@ function axisNames(pane, c, up) {
   c.font = `10.5px ${pane.player.fonts.ui}`;
   c.fillStyle = pane.player.palette.soft;
   c.textAlign = "right";
-  c.fillText("position in the execution order (not time)", width - RIGHT4, height - BOTTOM + 23);
+  c.fillText("position in the execution order (not time)", width - RIGHT5, height - BOTTOM + 23);
   c.textAlign = "left";
   c.fillText(up, 12, 7);
 }
@@ -7763,7 +8128,7 @@ function paintRowAxis(pane, c) {
   c.textBaseline = "middle";
   c.lineWidth = 1;
   c.strokeStyle = palette.line;
-  c.strokeRect(LEFT6 + 0.5, TOP4 + 0.5, width - LEFT6 - RIGHT4 - 1, height - TOP4 - BOTTOM - 1);
+  c.strokeRect(LEFT6 + 0.5, TOP4 + 0.5, width - LEFT6 - RIGHT5 - 1, height - TOP4 - BOTTOM - 1);
   axisNames(pane, c, `${n} tensors`);
   c.font = `10.5px ${fonts.ui}`;
   c.fillStyle = palette.faint;
@@ -7786,7 +8151,7 @@ function paintRowNames(pane, c, plan) {
     const text = `${visible(tracks.name(life.col("tensor")[row]))} ${formatBytes(life.col("size")[row])}`;
     const wide = c.measureText(text).width;
     if (wide + 8 < w) continue;
-    const right = x + w + 5 + wide < pane.surface.width - RIGHT4;
+    const right = x + w + 5 + wide < pane.surface.width - RIGHT5;
     c.fillText(text, right ? x + w + 5 : Math.max(LEFT6 + 2, x - 5 - wide), y + h / 2);
   }
 }
@@ -7811,13 +8176,13 @@ function paintPeak(pane, c, plan) {
   const rows = pane.stack.from !== null;
   const x = Math.round(pane.x(plan.peakPosition + 0.5)) + 0.5;
   const y = Math.round(pane.y(plan.size)) + 0.5;
-  if (rows ? x < LEFT6 || x > width - RIGHT4 : y < TOP4 - 2) return;
+  if (rows ? x < LEFT6 || x > width - RIGHT5 : y < TOP4 - 2) return;
   c.strokeStyle = palette.ink;
   c.lineWidth = 1;
   c.setLineDash([5, 4]);
   c.beginPath();
   c.moveTo(rows ? x : LEFT6, rows ? TOP4 : y);
-  c.lineTo(rows ? x : width - RIGHT4, rows ? height - BOTTOM : y);
+  c.lineTo(rows ? x : width - RIGHT5, rows ? height - BOTTOM : y);
   c.stroke();
   c.setLineDash([]);
   c.fillStyle = palette.ink;
@@ -7825,7 +8190,7 @@ function paintPeak(pane, c, plan) {
   c.textAlign = "right";
   c.textBaseline = "middle";
   const words = peakWords(plan);
-  const right = rows ? Math.min(width - RIGHT4, Math.max(x + 4, LEFT6 + c.measureText(words).width)) : width - RIGHT4;
+  const right = rows ? Math.min(width - RIGHT5, Math.max(x + 4, LEFT6 + c.measureText(words).width)) : width - RIGHT5;
   c.fillText(words, right, rows ? 7 : Math.max(7, y - 8));
   c.textAlign = "left";
 }
@@ -7902,7 +8267,7 @@ function paintTicks(pane, c, from, to) {
   c.textAlign = "center";
   for (const p of countTicks(pane.window.x0, pane.window.x1, Math.max(2, Math.floor(width / 110)))) {
     const x = pane.x(p + 0.5);
-    if (x < width - RIGHT4 && (x < from - 16 || x > to + 16)) c.fillText(String(p), x, height - BOTTOM + 9);
+    if (x < width - RIGHT5 && (x < from - 16 || x > to + 16)) c.fillText(String(p), x, height - BOTTOM + 9);
   }
   c.textAlign = "left";
 }
@@ -8065,7 +8430,7 @@ function hover2(pane, event) {
 
 // timeline.js
 var LEFT6 = 66;
-var RIGHT4 = 12;
+var RIGHT5 = 12;
 var TOP4 = 16;
 var BOTTOM = 32;
 var BITMAPS3 = 8;
@@ -8236,7 +8601,7 @@ var TimelinePane = class {
   /** @param {number} p */
   x(p) {
     const { x0, x1 } = this.window;
-    return LEFT6 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT6 - RIGHT4);
+    return LEFT6 + (p - x0) / (x1 - x0) * (this.surface.width - LEFT6 - RIGHT5);
   }
   /** @param {number} up bytes, or rows */
   y(up) {
@@ -8248,7 +8613,7 @@ var TimelinePane = class {
   inverse(x, y) {
     const { x0, x1, y0, y1 } = this.window;
     const high = this.surface.height - TOP4 - BOTTOM;
-    return { p: x0 + (x - LEFT6) / (this.surface.width - LEFT6 - RIGHT4) * (x1 - x0), up: y0 + (TOP4 + high - y) / high * (y1 - y0) };
+    return { p: x0 + (x - LEFT6) / (this.surface.width - LEFT6 - RIGHT5) * (x1 - x0), up: y0 + (TOP4 + high - y) / high * (y1 - y0) };
   }
   /** The rectangle of a life row in pixels. @param {Plan} plan @param {number} row */
   box(plan, row) {
@@ -8345,9 +8710,9 @@ var Tip = class {
 // choice.js
 var SHOWN = 5;
 function aboutToken({ id, pos, p }) {
-  return `token ${id} at position ${pos}, drawn with ${percent3(p)} after temperature and filters`;
+  return `token ${id} at position ${pos}, drawn with ${percent4(p)} after temperature and filters`;
 }
-function percent3(p) {
+function percent4(p) {
   return p >= 0.9995 ? "100 %" : `${(100 * p).toFixed(p < 1e-3 ? 2 : 1)} %`;
 }
 var ChoiceCard = class {
@@ -8363,12 +8728,12 @@ var ChoiceCard = class {
     const { text, top } = token;
     const chosen = top.findIndex(([piece]) => piece === text);
     const rows = top.filter((_, k) => k < SHOWN || k === chosen).map(([piece, p], k) => {
-      const bar = el("span", "vg-choice-bar");
-      bar.style.width = `${Math.max(1, 100 * p)}%`;
+      const bar2 = el("span", "vg-choice-bar");
+      bar2.style.width = `${Math.max(1, 100 * p)}%`;
       return el("div", `vg-choice-row ${k === Math.min(chosen, SHOWN) ? "vg-chosen" : ""}`, {}, [
         el("span", "vg-choice-piece", { text: visiblePiece(piece) || "∅" }),
-        el("span", "vg-choice-track", {}, [bar]),
-        el("span", "vg-choice-p", { text: percent3(p) })
+        el("span", "vg-choice-track", {}, [bar2]),
+        el("span", "vg-choice-p", { text: percent4(p) })
       ]);
     });
     const head = rows.length ? [el("div", "vg-choice-about", { text: "The likeliest here, at temperature 1" })] : [];

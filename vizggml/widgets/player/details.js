@@ -9,6 +9,7 @@ import { inspectorDetail } from "./inspector.js";
 import { kvDetail } from "./kv.js";
 import { pagesDetail } from "./pages.js";
 import { reuseDetail } from "./reuse.js";
+import { routingDetail } from "./routing.js";
 import { scratchDetail } from "./scratch.js";
 import { splitsDetail } from "./splits.js";
 import { threadsDetail } from "./threads.js";
@@ -27,6 +28,7 @@ export const DETAILS = [
   countsDetail,
   scratchDetail,
   kvDetail,
+  routingDetail,
   reuseDetail,
   arenaDetail,
   splitsDetail,

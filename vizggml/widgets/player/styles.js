@@ -8,7 +8,8 @@ import kv from "./kv.css";
 import memory from "./map.css";
 import notice from "./notice.css";
 import live from "./live.css";
+import routing from "./routing.css";
 import shared from "./style.css";
 import timeline from "./timeline.css";
 
-export const css = [shared, compare, details, graph, inspector, kv, memory, timeline, notice, live].join("\n");
+export const css = [shared, compare, details, graph, inspector, kv, memory, routing, timeline, notice, live].join("\n");
