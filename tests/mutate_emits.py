@@ -36,6 +36,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "ggml/releasing.py": ("tests/ggml/test_releasing.py", "tests/timeline/test_fold.py"),
     "ggml/sched_assign.py": ("tests/ggml/test_sched.py",),
     "ggml/quants/__init__.py": ("tests/ggml/quants",),
+    "llama/kv_cache.py": ("tests/llama/test_kv_cache.py", "tests/llama/test_kv_cache_iswa.py"),
     "llama/context.py": ("tests/llama/test_context.py", "tests/llama/test_routing.py"),
 }
 """A module's own tests where they are not, or not only, in the file of the same name."""

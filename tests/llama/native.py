@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_float, c_int8, c_int32, c_int64, c_size_t, c_uint32
 from ctypes import c_void_p as ptr
@@ -295,13 +295,17 @@ class NativeModel:
 
 
 class NativeContext:
-    """`seen` lists every node of the graph of the last decode, in order, when `watch` is set."""
+    """`seen` lists every node of the graph of the last decode, in order, when `watch` is set.
+
+    `peek` is called with each node before it is computed.
+    """
 
     def __init__(self, model: NativeModel, **given: Any) -> None:
         self.model = model
         self.native = model.native
         self.watch = False
         self.seen: list[dict[str, Any]] = []
+        self.peek: Callable[[TensorStruct], None] | None = None
         self.buffers: dict[int, tuple[str, int, int]] = {}
         self._callback = EvalCallback(self._on_tensor)
         params = self.native.llama_context_default_params()
@@ -322,18 +326,24 @@ class NativeContext:
             raise LookupError(pattern)
         return found.group(1)
 
-    def decode(self, tokens: Sequence[int], outputs: Sequence[bool] | None = None) -> NDArray[np.float32]:
-        """Append tokens to sequence 0; the logits of those with an output (None: the last one)."""
+    def decode(
+        self, tokens: Sequence[int], outputs: Sequence[bool] | None = None, seq_id: int = 0, pos: int | None = None
+    ) -> NDArray[np.float32]:
+        """Append tokens to a sequence; the logits of those with an output (None: the last one).
+
+        `pos` is the first one's position, None for after those that were decoded so far.
+        """
         n = len(tokens)
         flags = outputs if outputs is not None else [i == n - 1 for i in range(n)]
-        zero = c_int32(0)
+        begin = self.n_past if pos is None else pos
+        seq = c_int32(seq_id)
         batch = Batch(
             n,
             (c_int32 * n)(*tokens),
             None,
-            (c_int32 * n)(*range(self.n_past, self.n_past + n)),
+            (c_int32 * n)(*range(begin, begin + n)),
             (c_int32 * n)(*[1] * n),
-            (POINTER(c_int32) * n)(*[ctypes.pointer(zero)] * n),
+            (POINTER(c_int32) * n)(*[ctypes.pointer(seq)] * n),
             (c_int8 * n)(*map(int, flags)),
         )
         self.seen = []
@@ -346,6 +356,8 @@ class NativeContext:
         return np.array(rows)
 
     def _on_tensor(self, tensor: Any, ask: bool, _: Any) -> bool:
+        if ask and self.peek is not None:
+            self.peek(tensor.contents)
         if ask and self.watch:
             self.seen.append(self.describe(tensor.contents))
         return not ask
