@@ -21,7 +21,7 @@ FLOORS = (
     ("vizggml.ggml.context",),
     ("vizggml.ggml",),
     ("vizggml.llama", "vizggml.timeline"),
-    ("vizggml.views",),
+    ("vizggml.lessons", "vizggml.views"),
     ("vizggml.export",),
     ("vizggml.widgets",),
     ("vizggml.lab",),

@@ -1,0 +1,44 @@
+"""An answer is taken, in the reader's language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vizggml import lessons
+from vizggml.errors import VizggmlError
+from vizggml.lessons.exercise import language
+
+
+def told(capsys: pytest.CaptureFixture[str], number: str, answer: object) -> str:
+    lessons.check(number, answer)
+    return capsys.readouterr().out.strip()
+
+
+def test_an_answer_is_right_not_yet_or_to_come(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "05.1", ...).startswith("Your turn")
+    assert told(capsys, "05.1", 192) == "Right."
+    assert told(capsys, "05.1", 64 + 32 + 96 - 32).startswith("Not yet. Place them")
+    assert told(capsys, "05.1", "192 bytes") == "Not yet. That is a str, which this exercise cannot use."
+
+
+def test_the_language_is_that_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "zh").mkdir()
+    monkeypatch.delenv("VIZGGML_LANG", raising=False)
+    monkeypatch.chdir(tmp_path / "zh")
+    assert language() == "zh"
+    assert told(capsys, "05.1", 192) == "正确。"
+    monkeypatch.chdir(tmp_path)
+    assert language() == "en"
+    monkeypatch.setenv("VIZGGML_LANG", "zh")
+    assert language() == "zh"
+
+
+def test_an_exercise_that_is_not_there_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(VizggmlError, match="no chapter '77' has exercises"):
+        lessons.check("77.1", 1)
+    with pytest.raises(VizggmlError, match=r"chapter 05 has 05\.1"):
+        lessons.solution("05.9")

@@ -1,0 +1,9 @@
+"""The chapters' exercises: an answer is checked, a hint given in the reader's language, the solution shown when asked.
+
+A chapter's exercises are in a module of its number (`ch05`); a notebook in a folder named `zh` is read in Chinese.
+"""
+
+from vizggml.lessons.exercise import Exercise, Text, check, solution
+from vizggml.lessons.goldens import golden
+
+__all__ = ["Exercise", "Text", "check", "golden", "solution"]

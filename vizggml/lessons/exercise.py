@@ -1,0 +1,78 @@
+"""What an exercise is, and how an answer to it is taken."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vizggml.errors import VizggmlError
+
+LANGUAGES = ("en", "zh")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The same words in each language."""
+
+    en: str
+    zh: str
+
+    def __str__(self) -> str:
+        return self.zh if language() == "zh" else self.en
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """`check` is given the answer: empty when it is right, else the key of the hint that fits."""
+
+    check: Callable[[Any], str]
+    hints: Mapping[str, Text]
+    solution: Text
+
+
+YOUR_TURN = Text("Your turn: put your answer in place of the three dots.", "轮到你了：把你的答案写在三个点的位置。")
+RIGHT = Text("Right.", "正确。")
+NOT_YET = Text("Not yet. {hint}", "还不对。{hint}")
+OTHER_KIND = Text("That is a {kind}, which this exercise cannot use.", "这是一个 {kind}，这道练习用不上。")
+
+
+def language() -> str:
+    """What the reader reads: `VIZGGML_LANG`, else the name of the folder that the notebook lies in, else English."""
+    asked = os.environ.get("VIZGGML_LANG", "") or Path.cwd().name
+    return asked if asked in LANGUAGES else "en"
+
+
+def exercise(number: str) -> Exercise:
+    """The exercise "NN.k". VizggmlError if there is none."""
+    chapter = number.split(".")[0]
+    try:
+        found: Mapping[str, Exercise] = importlib.import_module(f"vizggml.lessons.ch{chapter}").EXERCISES
+    except ModuleNotFoundError:
+        raise VizggmlError(f"exercise {number!r}: no chapter {chapter!r} has exercises") from None
+    if number not in found:
+        raise VizggmlError(f"exercise {number!r}: chapter {chapter} has {', '.join(found)}")
+    return found[number]
+
+
+def check(number: str, answer: Any) -> None:
+    """Say whether `answer` solves the exercise; if not, a hint."""
+    asked = exercise(number)
+    if answer is ...:
+        print(YOUR_TURN)
+        return
+    try:
+        key = asked.check(answer)
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError):
+        hint = str(OTHER_KIND).format(kind=type(answer).__name__)
+    else:
+        hint = str(asked.hints[key]) if key else ""
+    print(str(NOT_YET).format(hint=hint) if hint else RIGHT)
+
+
+def solution(number: str) -> None:
+    """Show how the exercise is solved."""
+    print(exercise(number).solution)
