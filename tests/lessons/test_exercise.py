@@ -19,7 +19,7 @@ def told(capsys: pytest.CaptureFixture[str], number: str, answer: object) -> str
 def test_an_answer_is_right_not_yet_or_to_come(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, "05.1", ...).startswith("Your turn")
     assert told(capsys, "05.1", 192) == "Right."
-    assert told(capsys, "05.1", 64 + 32 + 96 - 32).startswith("Not yet. Place them")
+    assert told(capsys, "05.1", 64 + 32 + 96 - 32).startswith("Not yet. Place one")
     assert told(capsys, "05.1", "192 bytes") == "Not yet. That is a str, which this exercise cannot use."
 
 

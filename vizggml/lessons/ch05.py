@@ -27,7 +27,7 @@ EXERCISES: dict[str, Exercise] = {
                 "这是三个张量大小之和。放置第三个时，还有谁需要第一个？",
             ),
             "pairs": Text(
-                "Place them one after another by hand: where is the free block when the third comes? Is it wide enough?",
+                "Place one after another by hand. Where is the free block when the third comes, is it wide enough?",
                 "用手依次放置：放第三个时，空闲块在哪里？够宽吗？",
             ),
         },
