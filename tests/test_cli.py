@@ -148,6 +148,19 @@ def test_usage_is_exit_code_2() -> None:
     assert vizggml("alloc", "--no-such-option").returncode == 2
 
 
+def test_a_run_goes_on_from_a_saved_state(tmp_path: Path) -> None:
+    """The same text as one run; and with quantized keys and values, whose file the default refuses."""
+    file, begun = tmp_path / "session", "Once upon a time"
+    whole = json.loads(vizggml("run", "tiny", "-p", begun, "-n", 12, "--temp", 0, "--json").stdout)
+    first = json.loads(vizggml("run", "tiny", "-p", begun, "-n", 5, "--temp", 0, "--json", "--save-state", file).stdout)
+    more = begun + first["text"]
+    second = json.loads(vizggml("run", "tiny", "-p", more, "-n", 7, "--temp", 0, "--json", "--load-state", file).stdout)
+    assert first["tokens"] + second["tokens"] == whole["tokens"]
+    assert vizggml("run", "tiny", "-n", 1, "-ctk", "q8_0", "-ctv", "q5_1", "--save-state", file).returncode == 0
+    assert "cache_k_l0: Q8_0" in failed(vizggml("run", "tiny", "-n", 1, "--load-state", file))
+    assert "--save-state: not with --keep" in failed(vizggml("run", "tiny", "--keep", 4, "--save-state", file))
+
+
 @pytest.mark.parametrize("command", ["lab", "run", "trace", "view", "graph", "alloc", "info"])
 def test_help_shows_an_example(command: str) -> None:
     done = vizggml(command, "--help")

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -63,6 +63,8 @@ TopP = Annotated[float, typer.Option("--top-p", help="keep the likeliest tokens 
 MinP = Annotated[float, typer.Option("--min-p", help="drop tokens below this share of the likeliest")]
 Seed = Annotated[int, typer.Option("--seed", help="seed of the sampler")]
 Textbook = Annotated[bool, typer.Option("--textbook", help="F32 activations: dequantize a row, multiply in F32")]
+CacheTypeK = Annotated[str, typer.Option("-ctk", "--cache-type-k", help="type of the keys")]
+CacheTypeV = Annotated[str, typer.Option("-ctv", "--cache-type-v", help="type of the values")]
 Json = Annotated[bool, typer.Option("--json", help="answer in JSON")]
 N_THREADS = min(os.cpu_count() or 1, 4)
 
@@ -72,13 +74,26 @@ def epilog(*examples: str) -> str:
 
 
 def open_context(
-    model: str, n_ctx: int, n_ubatch: int, fa: OnOff, threads: int, textbook: bool
+    model: str,
+    n_ctx: int,
+    n_ubatch: int,
+    fa: OnOff,
+    threads: int,
+    textbook: bool,
+    type_k: str = "f16",
+    type_v: str = "f16",
 ) -> tuple[Model, Context]:
     from vizggml.llama.model import load_model
 
     loaded = load_model(model)
     context = loaded.context(
-        n_ctx=n_ctx, n_ubatch=n_ubatch, flash_attn=fa is OnOff.on, n_threads=threads, textbook=textbook
+        n_ctx=n_ctx,
+        n_ubatch=n_ubatch,
+        flash_attn=fa is OnOff.on,
+        n_threads=threads,
+        textbook=textbook,
+        type_k=type_k,
+        type_v=type_v,
     )
     return loaded, context
 
@@ -98,11 +113,25 @@ def run(
     min_p: MinP = 0.05,
     seed: Seed = 1,
     textbook: Textbook = False,
+    cache_type_k: CacheTypeK = "f16",
+    cache_type_v: CacheTypeV = "f16",
+    keep: Annotated[
+        int | None, typer.Option(min=0, help="when the context is full, go on with so many first tokens and the newest")
+    ] = None,
+    load_state: Annotated[
+        Path | None, typer.Option(help="a session file: what it holds of the prompt is not read")
+    ] = None,
+    save_state: Annotated[Path | None, typer.Option(help="write the session to this file, as llama.cpp does")] = None,
     json_: Json = False,
 ) -> None:
     """Continue a text, token by token."""
-    _, context = open_context(model, ctx_size, ubatch_size, flash_attn, threads, textbook)
-    stream = context.generate(prompt, max_tokens=n_predict, temp=temp, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed)
+    if keep is not None and save_state is not None:
+        raise VizggmlError("--save-state: not with --keep, which forgets tokens that the file must name")
+    types = cache_type_k, cache_type_v
+    loaded, context = open_context(model, ctx_size, ubatch_size, flash_attn, threads, textbook, *types)
+    past = context.load_state(load_state) if load_state is not None else []
+    sampling: dict[str, Any] = {"temp": temp, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
+    stream = context.generate(prompt, n_predict, **sampling, past=past, n_keep=keep)
     if not json_:
         print(prompt, end="", flush=True)
     tokens = []
@@ -110,6 +139,9 @@ def run(
         tokens.append(token)
         if not json_:
             print(token.text, end="", flush=True)
+    if save_state is not None:
+        read = [*loaded.vocab.tokenize(prompt), *(token.id for token in tokens)]
+        context.save_state(save_state, read[: context.n_past])
     if json_:
         text = "".join(token.text for token in tokens)
         print(json.dumps({"prompt": prompt, "text": text, "tokens": [token.id for token in tokens]}))
@@ -257,8 +289,8 @@ def plan(
     flash_attn: Annotated[
         FlashAttnType, typer.Option("-fa", "--flash-attn", help="flash attention; auto: on, as the CPU has it")
     ] = FlashAttnType.auto,
-    cache_type_k: Annotated[str, typer.Option("-ctk", "--cache-type-k", help="type of the keys")] = "f16",
-    cache_type_v: Annotated[str, typer.Option("-ctv", "--cache-type-v", help="type of the values")] = "f16",
+    cache_type_k: CacheTypeK = "f16",
+    cache_type_v: CacheTypeV = "f16",
     parallel: Annotated[int, typer.Option("-np", "--np", "--parallel", min=1, help="sequences at once")] = 1,
     kv_unified: Annotated[bool, typer.Option("--kv-unified", help="one cache for all sequences")] = False,
     fit: Annotated[str | None, typer.Option(help="two memories, such as 15G,12G: which layers go where")] = None,

@@ -60,7 +60,7 @@ def broken(**changes: list[object]) -> Batch:
         (broken(seq_id=[(0,), (2,)]), "sequence 2, the context has 0 to 1"),
         (broken(pos=[4, 6]), "position 6, the one before it at 4"),
         (broken(pos=[5, 6]), "position 5, the one before it at 3"),
-        (broken(seq_id=[(1,), (1,)], pos=[-2, -1]), "position -2, below 0"),
+        (broken(seq_id=[(1,), (1,)], pos=[-2, -1]), "position -2, not one of 0 to 2147483647"),
     ],
 )
 def test_a_batch_that_cannot_be_decoded_is_refused(batch: Batch, message: str) -> None:

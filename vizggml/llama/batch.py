@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from vizggml.errors import VizggmlError
 from vizggml.events import UbatchSplit, bus
 
+POS_MAX = 2**31 - 1
+
 
 @dataclass(slots=True)
 class Batch:
@@ -77,11 +79,15 @@ class Ubatch:
         return sum(self.output)
 
 
-def check(batch: Batch, n_vocab: int, n_seq_max: int, last_pos: Sequence[int]) -> None:
+def check(
+    batch: Batch, n_vocab: int, n_seq_max: int, last_pos: Sequence[int], first_pos: Sequence[int] | None = None
+) -> None:
     """`llama_batch_allocr::init`, src/llama-batch.cpp: VizggmlError if the batch cannot be decoded.
 
-    `last_pos[s]` is the last position of sequence `s` in the cache, -1 if it has none.
+    `last_pos[s]` is the last position of sequence `s` in the cache, -1 if it has none, and `first_pos[s]` its first
+    (None: not looked at). Sequences that share a token must hold the same positions.
     """
+    held = list(zip(first_pos or last_pos, last_pos, strict=True))
     if not batch.token:
         raise VizggmlError("batch: it has no tokens")
     expected = list(last_pos)
@@ -97,9 +103,16 @@ def check(batch: Batch, n_vocab: int, n_seq_max: int, last_pos: Sequence[int]) -
                 raise VizggmlError(
                     f"batch: token {i} of sequence {s} is at position {pos}, the one before it at {expected[s]}"
                 )
-            if pos < 0:
-                raise VizggmlError(f"batch: token {i} is at position {pos}, below 0")
+            if not 0 <= pos <= POS_MAX:
+                raise VizggmlError(f"batch: token {i} is at position {pos}, not one of 0 to {POS_MAX}")
             expected[s] = pos
+        for s in seqs[1:]:
+            if held[s] != held[seqs[0]]:
+                (a, b), (c, d) = held[seqs[0]], held[s]
+                raise VizggmlError(
+                    f"batch: token {i} is in sequences {seqs[0]} and {s}, which have diverged: "
+                    f"the cache holds positions {a} to {b}, and {c} to {d}"
+                )
 
 
 def split(batch: Batch, n_ubatch: int) -> Iterator[Ubatch]:

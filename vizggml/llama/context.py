@@ -291,7 +291,9 @@ class Context(Reservation):
         if not isinstance(batch, Batch):
             batch = Batch.of(batch, self.n_past, outputs)
         cp = self.cparams
-        check(batch, self.hparams.n_vocab, cp.n_seq_max, [self.memory.seq_pos_max(s) for s in range(cp.n_seq_max)])
+        cells, n_seq = self.memory.caches[-1].cells, cp.n_seq_max
+        first, last = map(cells.seq_pos_min, range(n_seq)), map(cells.seq_pos_max, range(n_seq))
+        check(batch, self.hparams.n_vocab, n_seq, [*last], [*first])
         if len(batch) > cp.n_batch:
             raise VizggmlError(f"batch: {len(batch)} tokens, the limit is n_batch {cp.n_batch}")
         begin, index = time.perf_counter_ns(), self.n_decoded
