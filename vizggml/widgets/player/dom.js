@@ -76,10 +76,18 @@ export function setIcon(button, shape, label) {
 }
 
 const MAX_RATIO = 2;
+/** Kept in bitmaps by one surface, at most. */
+const BITMAP_PIXELS = 16e6;
 
-/** Sets text only where it differs: an untouched node costs no layout. @param {Node} node @param {string} text */
+/** Sets text only where it differs, and in the text node that is there: an untouched node costs no layout, and one that
+ * stays is not laid out and painted as a new one. @param {Node} node @param {string} text */
 export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const only = node.firstChild;
+  if (only instanceof Text && !only.nextSibling) {
+    if (only.data !== text) only.data = text;
+  } else if (node.textContent !== text) {
+    node.textContent = text;
+  }
 }
 
 /** A canvas that keeps the size of its box, and bitmaps of the same size. */
@@ -130,6 +138,11 @@ export class Surface {
     const context = /** @type {CanvasRenderingContext2D} */ (bitmap.getContext("2d", { alpha: false }));
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     return context;
+  }
+
+  /** How many bitmaps of this size are worth their memory. */
+  get most() {
+    return Math.max(8, Math.min(48, Math.floor(BITMAP_PIXELS / (this.canvas.width * this.canvas.height))));
   }
 
   /** Copies a bitmap of the surface's size onto it. @param {CanvasImageSource} bitmap */

@@ -17,10 +17,9 @@ import { STATUS } from "./theme.js";
 /** @typedef {import("./graph_camera.js").Drawing} Drawing */
 /** @typedef {import("./graph_filter.js").Mode} Mode */
 
-const BITMAPS = 8;
 /** A bitmap that took so many milliseconds is moved about as it is, and made anew when the hand rests. */
 const DEAR = 10;
-const REST = 120;
+const [REST, QUIET] = [120, 250];
 
 export class GraphPane extends GraphCamera {
   /** @param {Player} player */
@@ -138,7 +137,7 @@ export class GraphPane extends GraphCamera {
     }
     this.redraw();
     const baked = [...this.drawings.values()].filter((d) => d.bitmap && d !== this.shown);
-    while (baked.length >= BITMAPS) /** @type {Drawing} */ (baked.shift()).bitmap = null;
+    while (baked.length >= this.surface.most) /** @type {Drawing} */ (baked.shift()).bitmap = null;
   }
 
   resized() {
@@ -314,7 +313,7 @@ export class GraphPane extends GraphCamera {
       paintRings(c, player, folding, row, view.scale);
     });
     paintMinimap(c, player, surface, folding, view, row);
-    this.tell(drawing, t);
+    player.rest.after(this, QUIET, () => this.tell(drawing, t));
   }
 
   /** What a screen reader says of the pane. @param {Drawing} drawing @param {number} t the current node */

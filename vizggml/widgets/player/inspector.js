@@ -3,7 +3,7 @@
 
 import { copyButton } from "./copy.js";
 import { el, setText } from "./dom.js";
-import { Links } from "./links.js";
+import { Links, hint } from "./links.js";
 import { formatBytes, formatDims, formatField, visible } from "./sentence.js";
 import { StrideWalk } from "./stride_walk.js";
 import { chainOf, eventsOf, layoutOf, layoutWords, lifeAt, nearest, placeAt, rowAt, shapeOf, wasThere } from "./tensor_facts.js";
@@ -20,6 +20,11 @@ const VIEW_OPS = new Set(["VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE"]);
 const LONG = new Set(["asked", "sources", "consumers"]);
 const WIDE = 620;
 const FEW = 6;
+/** Those that draw come first. */
+const PARTS = /** @type {const} */ (["strides", "values", "facts", "chain", "life", "kin"]);
+/** What is out of sight shows the step after so long a rest. */
+const LATE_MS = 100;
+/** @typedef {typeof PARTS[number]} Part */
 const PREDICATES = /** @type {const} */ ([
   ["contiguous", "ggml_is_contiguous: no gaps between elements"],
   ["contiguous_1", "ggml_is_contiguous_1: no gaps from dimension 2 up; rows may lie apart"],
@@ -45,6 +50,16 @@ export class Inspector {
     /** @type {Record<string, Links>} */
     this.rows = {};
     this.allReaders = false;
+    /** The status that its dot shows. */
+    this.dotted = -1;
+    /** The tensors that the head, the facts and the strides show. */
+    this.named = this.fixed = this.walked = -1;
+    /** @type {{t: number, step: number, life: ReturnType<typeof lifeAt>}} */
+    this.known = { t: -1, step: -1, life: null };
+    /** Parts that are scrolled out of sight, and those of them that do not show this step yet. @type {Set<Part>} */
+    this.unseen = new Set();
+    /** @type {Set<Part>} */
+    this.late = new Set();
     this.name = el("h3", "vg-inspector-name vg-mono");
     this.dot = el("span", "vg-status-dot", { "aria-hidden": "true" });
     this.status = el("span");
@@ -62,8 +77,11 @@ export class Inspector {
     this.body = el("div", "vg-inspector-body", {}, [this.makeHead(), this.sides]);
     this.element = el("div", "vg-inspector vg-scroll", { tabindex: "-1" }, [this.body, this.empty]);
     this.element.addEventListener("click", (event) => this.onClick(event));
+    this.element.addEventListener("pointerover", (event) => hint(/** @type {HTMLElement} */ (event.target)));
     this.sizer = new ResizeObserver((entries) => this.element.classList.toggle("vg-two", entries[entries.length - 1].contentRect.width >= WIDE));
     this.sizer.observe(this.element);
+    this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { root: this.element, rootMargin: "60px 0px" });
+    for (const part of this.body.querySelectorAll("[data-part]")) this.watcher.observe(part);
   }
 
   // ---- making
@@ -93,7 +111,7 @@ export class Inspector {
   }
 
   makeWalk() {
-    return el("section", "vg-part vg-part-strides", { "aria-label": "Strides" }, [
+    return el("section", "vg-part vg-part-strides", { "aria-label": "Strides", "data-part": "strides" }, [
       el("h4", "", { text: "Strides: a walk through memory" }),
       this.walk.element,
       el("div", "vg-chips", {}, this.chips),
@@ -136,7 +154,7 @@ export class Inspector {
       if (LONG.has(key)) value.className = "vg-long";
       return [el("dt", "", { text: label, title: meaning }), value];
     });
-    return el("section", `vg-part vg-part-${name}`, { "aria-label": title }, [el("h4", "", { text: title }), el("dl", "vg-facts", {}, cells)]);
+    return el("section", `vg-part vg-part-${name}`, { "aria-label": title, "data-part": name }, [el("h4", "", { text: title }), el("dl", "vg-facts", {}, cells)]);
   }
 
   /** @param {MouseEvent} event */
@@ -163,16 +181,47 @@ export class Inspector {
       this.empty.hidden = t >= 0;
     }
     if (t < 0) return;
-    if (t !== this.shown) {
-      this.shown = t;
-      this.allReaders = false;
-      this.drawFixed(t);
+    if (t !== this.shown) this.allReaders = false;
+    this.shown = t;
+    for (const part of PARTS) {
+      if (this.unseen.has(part)) this.late.add(part);
+      else this.drawPart(part, t, step);
     }
     this.drawHead(t, step);
-    this.drawLife(t, step);
-    this.drawKin(t, step);
-    this.walk.draw(shapeOf(player.tracks, t));
-    this.values.draw(t, step);
+    if (this.late.size) player.rest.after(this, LATE_MS, () => this.catchUp());
+  }
+
+  /** @param {Part} part @param {number} t @param {number} step */
+  drawPart(part, t, step) {
+    this.late.delete(part);
+    switch (part) {
+      case "strides":
+        return this.drawStrides(t);
+      case "values":
+        return this.values.draw(t, step);
+      case "facts":
+        return this.drawFacts(t, step);
+      case "chain":
+        return this.drawChain(t);
+      case "life":
+        return this.drawLife(t, step);
+      default:
+        return this.drawKin(t, step);
+    }
+  }
+
+  /** What was out of sight while steps came. */
+  catchUp() {
+    for (const part of [...this.late]) this.drawPart(part, this.shown, this.player.step);
+  }
+
+  /** @param {IntersectionObserverEntry[]} entries */
+  onSight(entries) {
+    for (const entry of entries) {
+      const part = /** @type {Part} */ (/** @type {HTMLElement} */ (entry.target).dataset.part);
+      if (!entry.isIntersecting) this.unseen.add(part);
+      else if (this.unseen.delete(part) && this.late.has(part)) this.drawPart(part, this.shown, this.player.step);
+    }
   }
 
   /** The tensor of the newest event that speaks of one. @param {number} step */
@@ -182,13 +231,13 @@ export class Inspector {
     return at < 0 ? -1 : relations.tensorAt(at);
   }
 
-  /** What no step changes. @param {number} t */
-  drawFixed(t) {
+  /** @param {number} t @param {number} step */
+  drawFacts(t, step) {
+    this.drawPlace(t, step);
+    if (t === this.fixed) return;
+    this.fixed = t;
     const { tracks } = this.player;
     const shape = shapeOf(tracks, t);
-    const layout = layoutOf(shape);
-    setText(this.name, visible(tracks.name(t)));
-    this.name.title = visible(tracks.name(t));
     const bits = (8 * shape.size) / shape.blck;
     const per = Number.isInteger(bits) ? bits : bits.toFixed(2).replace(/0$/, "");
     const type = tracks.tensorString("type", t);
@@ -198,15 +247,44 @@ export class Inspector {
     this.show("nb", [`[${shape.nb.join(", ")}]`]);
     const elements = shape.ne.reduce((p, n) => p * n, 1);
     this.show("size", [`${formatBytes(tracks.nbytes(t))} for ${elements} element${elements === 1 ? "" : "s"}`]);
-    this.show("layout", [layoutWords(layout)]);
+    this.show("layout", [layoutWords(layoutOf(shape))]);
     this.show("flags", [formatField(tracks, "flags", tracks.columns.column("tensor.flags")[t] ?? 0)]);
+  }
+
+  /** Where it lies, and where it was planned to. @param {number} t @param {number} step */
+  drawPlace(t, step) {
+    const { player } = this;
+    const { tracks, relations } = player;
+    const life = this.life(t, step);
+    const root = relations.root(t);
+    const place = placeAt(player, t, step);
+    const offs = root === t ? 0 : tracks.columns.column("tensor.view_offs")[t];
+    const own = tracks.columns.column("tensor.external")[root] ? "not planned: its own" : "not planned";
+    const padded = life && life.padded > life.size ? `, padded to ${formatBytes(life.padded)}` : "";
+    this.show("plan", life ? [`${life.offset + offs} of ${life.where}, ${formatBytes(life.size)}${padded}`] : [own], life ? String(life.offset + offs) : "");
+    this.show("place", place ? [`${place.offset} of buffer ${place.buffer}${place.name ? ` (${place.name})` : ""}`] : ["no memory at this step"], place ? String(place.offset) : "");
+  }
+
+  /** @param {number} t @param {number} step */
+  life(t, step) {
+    const { known } = this;
+    if (known.t !== t || known.step !== step) this.known = { t, step, life: lifeAt(this.player, t, step) };
+    return this.known.life;
+  }
+
+  /** @param {number} t */
+  drawStrides(t) {
+    const shape = shapeOf(this.player.tracks, t);
+    this.walk.draw(shape);
+    if (t === this.walked) return;
+    this.walked = t;
+    const layout = layoutOf(shape);
     PREDICATES.forEach(([name], k) => {
       const yes = layout[name];
       setText(this.chips[k], `${yes ? "✓" : "✕"} ${name}`);
       this.chips[k].classList.toggle("vg-no", !yes);
       this.chips[k].setAttribute("aria-label", `${name}: ${yes ? "yes" : "no"}`);
     });
-    this.drawChain(t);
   }
 
   /** @param {number} t */
@@ -227,10 +305,15 @@ export class Inspector {
     const leaf = isLeaf(tracks, t);
     const gone = row < 0 && tracks.columns.column("tensor.created")[t] <= step && wasThere(player, "node", t, step);
     setText(this.status, gone ? "gone with its graph" : leaf && (row < 0 || status === 2) ? "a leaf" : STATUS[status]);
-    this.dot.style.background = `var(--vg-status-${status})`;
+    if (this.dotted !== status) this.dot.style.background = `var(--vg-status-${status})`;
+    this.dotted = status;
     const chosen = player.selected >= 0;
     setText(this.why, chosen ? "selected:" : player.relations.tensorAt(step) >= 0 ? "of this event" : "of the event before");
     if (this.release.hidden === chosen) this.release.hidden = !chosen;
+    if (t === this.named) return;
+    this.named = t;
+    setText(this.name, visible(tracks.name(t)));
+    this.name.title = visible(tracks.name(t));
     setText(this.line, sentenceOf(player, t));
   }
 
@@ -238,16 +321,10 @@ export class Inspector {
   drawLife(t, step) {
     const { player } = this;
     const { tracks, relations } = player;
-    const table = (/** @type {string} */ name) => tracks.columns.column(`tensor.${name}`)[t];
-    const life = lifeAt(player, t, step);
+    const created = tracks.columns.column("tensor.created")[t];
+    const life = this.life(t, step);
     const root = relations.root(t);
-    const place = placeAt(player, t, step);
-    const offs = root === t ? 0 : table("view_offs");
-    const own = tracks.columns.column("tensor.external")[root] ? "not planned: its own" : "not planned";
-    const padded = life && life.padded > life.size ? `, padded to ${formatBytes(life.padded)}` : "";
-    this.show("plan", life ? [`${life.offset + offs} of ${life.where}, ${formatBytes(life.size)}${padded}`] : [own], life ? String(life.offset + offs) : "");
-    this.show("place", place ? [`${place.offset} of buffer ${place.buffer}${place.name ? ` (${place.name})` : ""}`] : ["no memory at this step"], place ? String(place.offset) : "");
-    this.show("made", table("created") >= 0 ? [this.event(table("created"))] : ["before the recording"]);
+    this.show("made", created >= 0 ? [this.event(created)] : ["before the recording"]);
     const bytesOf = root === t ? [] : ["with", this.tensor(root)];
     const placed = nearest(eventsOf(player, "TensorPlaced", "tensor", t), step);
     const given = life && life.assignedAt >= 0 ? life.assignedAt : placed;
@@ -299,7 +376,8 @@ export class Inspector {
   show(row, items, copied) {
     this.rows[row].show(items, copied);
     const button = /** @type {HTMLElement | null} */ (this.rows[row].element.nextElementSibling);
-    if (button) button.style.visibility = copied ? "" : "hidden";
+    const seen = copied ? "" : "hidden";
+    if (button && button.style.visibility !== seen) button.style.visibility = seen;
   }
 
   /** @param {number} t @returns {import("./links.js").Link} */
@@ -319,6 +397,7 @@ export class Inspector {
 
   stop() {
     this.sizer.disconnect();
+    this.watcher.disconnect();
     this.walk.stop();
     this.values.stop();
   }

@@ -38,15 +38,21 @@ export class Links {
 
 /** @param {HTMLElement} node @param {Item} item @param {string} space behind it: not seen, but read aloud and copied */
 function fill(node, item, space) {
-  if (typeof item === "string") {
-    node.title = item;
-    return setText(node, item + space);
-  }
+  if (node.title) node.title = "";
+  if (typeof item === "string") return setText(node, item + space);
   setText(node, item.text + (item.after ?? "") + space);
   for (const name of TARGETS) {
     const value = item[name];
-    if (value === undefined) delete node.dataset[name];
-    else node.dataset[name] = String(value);
+    if (value !== undefined) node.dataset[name] = String(value);
+    else if (node.dataset[name] !== undefined) delete node.dataset[name];
   }
-  node.title = item.event !== undefined ? "Go to this event" : item.tensor !== undefined ? `Select ${item.text}` : "";
+}
+
+/** Gives a word or a button under the pointer its title: what it does, or all of it where it is cut.
+ * @param {HTMLElement} node */
+export function hint(node) {
+  if (!node.parentElement?.classList.contains("vg-links") || node.title) return;
+  const { tensor, event, more } = node.dataset;
+  const text = node.textContent?.trim() ?? "";
+  node.title = event !== undefined ? "Go to this event" : tensor !== undefined ? `Select ${text}` : more !== undefined ? "Show all" : text;
 }

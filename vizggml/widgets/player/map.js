@@ -2,6 +2,7 @@
 
 import { searchAt, searchWords } from "./candidates.js";
 import { Surface, cutEnd, el, iconButton } from "./dom.js";
+import { BufferBars } from "./map_buffers.js";
 import { CHIP_LINE, chipsAt, paintChips } from "./map_chips.js";
 import { Lanes } from "./map_lanes.js";
 import { Motion } from "./map_motion.js";
@@ -50,6 +51,7 @@ export class MapPane {
     this.usage = new UsageLine(player);
     this.usage.element.hidden = !this.lanes.rows;
     this.motion = new Motion(player, this.surface);
+    this.bars = new BufferBars(this, LEFT, BUFFER_BAR);
     this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
     const line = (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? USAGE : 0);
     this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
@@ -69,7 +71,8 @@ export class MapPane {
     this.blocks = [];
     /** Where the bars of the chunks are. @type {import("./map_chips.js").LaneView[]} */
     this.views = [];
-    this.timer = 0;
+    /** Whether this step has drawn something new. */
+    this.fresh = false;
     this.from = 0;
     this.to = 1;
     this.drawn = "";
@@ -89,10 +92,8 @@ export class MapPane {
   contents(step) {
     const { tracks, relations, selected } = this.player;
     const acts = tracks.field(step, "chunk") !== undefined || tracks.kindOf(step).name === "SearchBegin";
-    const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
-    let placed = 0;
-    tracks.track("place").each(step, (row) => (placed += row + 1));
-    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
+    const rows = ["block", "chunk", "place"].map((name) => tracks.track(name).epoch(step));
+    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), ...rows].join(" ");
   }
 
   /** @param {number} bar how high a chunk's bar is */
@@ -118,13 +119,23 @@ export class MapPane {
 
   /** @param {number} step */
   draw(step) {
-    this.reserve.draw(step);
     const { surface } = this;
+    this.fresh = false;
     if (surface.width < 2 || this.lanes.none) return;
     const shown = this.contents(step);
-    if (shown !== this.drawn) this.paint(step);
+    this.fresh = shown !== this.drawn;
+    if (this.fresh) this.paint(step);
     this.drawn = shown;
     this.motion.show(step, this.views);
+  }
+
+  /** @param {number} step */
+  write(step) {
+    this.reserve.draw(step);
+    if (!this.fresh || !this.lanes.rows) return;
+    const chunks = this.lanes.chunksAt(step);
+    const usage = this.usage.draw(step, new Set(chunks.flatMap((lane) => (lane ? [lane.allocator] : []))));
+    this.player.rest.after(this, QUIET_MS, () => this.say(step, usage));
   }
 
   /** @param {number} step */
@@ -139,7 +150,6 @@ export class MapPane {
     const bar = this.chunkBar();
     let y = 2;
     const chunks = this.lanes.chunksAt(step);
-    if (this.lanes.rows) this.say(step, this.usage.draw(step, new Set(chunks.flatMap((lane) => (lane ? [lane.allocator] : [])))));
     for (const lane of chunks) {
       if (lane) this.drawChunk(c, step, lane, y, bar);
       y += HEAD + MARK + bar + AXIS + GAP;
@@ -156,14 +166,11 @@ export class MapPane {
     }
   }
 
-  /** What the picture shows, for those who do not see it: once the steps come to rest. @param {number} step @param {string} usage */
+  /** What the picture shows, for those who do not see it. @param {number} step @param {string} usage */
   say(step, usage) {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      const search = searchAt(this.player.tracks, step);
-      const words = search ? `${visible(searchWords(this.player.tracks, search))}.` : "";
-      this.surface.canvas.setAttribute("aria-label", `Memory at this step. ${usage} ${words}`.trim());
-    }, QUIET_MS);
+    const search = searchAt(this.player.tracks, step);
+    const words = search ? `${visible(searchWords(this.player.tracks, search))}.` : "";
+    this.surface.canvas.setAttribute("aria-label", `Memory at this step. ${usage} ${words}`.trim());
   }
 
   /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
@@ -339,34 +346,9 @@ export class MapPane {
 
   /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
   drawBuffer(c, step, lane, y) {
-    const { tracks, palette } = this.player;
-    const track = tracks.track("place");
-    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
-    const top = y + HEAD;
-    let held = 0;
-    c.fillStyle = palette.panel;
-    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, BUFFER_BAR);
-    const wide = this.surface.width - LEFT - RIGHT;
-    const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
-    /** @type {Block[]} */
-    const marked = [];
-    track.each(step, (row) => {
-      if (buffer[row] !== lane.id) return;
-      held++;
-      const x = LEFT + (offset[row] / lane.extent) * wide;
-      const w = Math.max(0.5, (size[row] / lane.extent) * wide);
-      const owner = tensor[row];
-      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false, allocator: -1, chunk: -1 };
-      this.blocks.push(block);
-      c.fillStyle = palette.families[held % 2 ? 6 : 5];
-      c.fillRect(x, top, w, BUFFER_BAR);
-      if (owner === chosen || owner === current) marked.push(block);
-    });
-    for (const { x, w, owner } of marked) {
-      c.fillStyle = owner === chosen ? palette.ink : palette.accent;
-      c.fillRect(x - 1, top - 2, Math.max(3, w), BUFFER_BAR + 4);
-    }
-    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${held} tensors in ${formatBytes(lane.extent)}`, y);
+    const blocks = this.bars.paint(c, step, lane, y + HEAD);
+    this.blocks.push(...blocks);
+    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${blocks.length} tensors in ${formatBytes(lane.extent)}`, y);
   }
 
   listen() {
@@ -434,7 +416,6 @@ export class MapPane {
   }
 
   stop() {
-    clearTimeout(this.timer);
     this.motion.stop();
     this.fitter.disconnect();
     this.surface.stop();

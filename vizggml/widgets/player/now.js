@@ -6,7 +6,7 @@ import { areaGroup } from "./theme.js";
 
 /** @typedef {import("./player.js").Player} Player */
 
-const QUIET_MS = 350;
+const [HINT_MS, QUIET_MS] = [100, 350];
 
 /** `function, path`. @param {string} text @returns {[string, string]} */
 function splitGgml(text) {
@@ -24,6 +24,7 @@ function splitOurs(text) {
 class Place {
   /** @param {string} word */
   constructor(word) {
+    this.whole = "";
     this.name = el("span", "vg-mono");
     this.directory = el("span", "vg-mono vg-soft vg-directory");
     this.file = el("span", "vg-mono vg-soft");
@@ -36,8 +37,11 @@ class Place {
     setText(this.name, name);
     setText(this.directory, path.slice(0, cut));
     setText(this.file, path.slice(cut));
-    const title = path ? `${name}, ${path}` : name;
-    if (this.element.title !== title) this.element.title = title;
+    this.whole = path ? `${name}, ${path}` : name;
+  }
+
+  hint() {
+    this.element.title = this.whole;
   }
 }
 
@@ -64,7 +68,6 @@ export class Now {
       ]),
       this.live,
     ]);
-    this.timer = 0;
   }
 
   /** @param {number} step */
@@ -73,33 +76,27 @@ export class Now {
     const kind = tracks.kindOf(step);
     const text = visible(sentence(tracks, step));
     setText(this.line, text);
-    this.line.title = text;
     setText(this.kind, kind.name);
     this.ggml.show(...splitGgml(kind.ggml));
     this.ours.show(...splitOurs(kind.ours));
     const dot = `vg-dot vg-area-${areaGroup(kind.area)}`;
     if (this.dot.className !== dot) this.dot.className = dot;
     const cause = tracks.cause[step];
-    this.setAble(this.why, cause >= 0, cause);
-    this.setAble(this.back, this.player.history.length > 0);
-    this.say(text);
+    setAble(this.why, cause >= 0);
+    setAble(this.back, this.player.history.length > 0);
+    this.player.rest.after(this, HINT_MS, () => this.hint(text, cause));
+    this.player.rest.after(this.live, QUIET_MS, () => setText(this.live, text));
   }
 
-  /** @param {HTMLButtonElement} button @param {boolean} able @param {number} [cause] */
-  setAble(button, able, cause = -1) {
-    if (button.disabled === able) button.disabled = !able;
-    if (button !== this.why) return;
-    const title = able ? `To its cause (w): ${visible(sentence(this.player.tracks, cause))}` : "Nothing in this trace caused this event";
-    if (button.title !== title) button.title = title;
+  /** What is said under the pointer. @param {string} text @param {number} cause */
+  hint(text, cause) {
+    this.line.title = text;
+    this.why.title = cause >= 0 ? `To its cause (w): ${visible(sentence(this.player.tracks, cause))}` : "Nothing in this trace caused this event";
+    for (const place of [this.ggml, this.ours]) place.hint();
   }
+}
 
-  /** Says the sentence aloud once the steps come to rest. @param {string} text */
-  say(text) {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => setText(this.live, text), QUIET_MS);
-  }
-
-  stop() {
-    clearTimeout(this.timer);
-  }
+/** @param {HTMLButtonElement} button @param {boolean} able */
+function setAble(button, able) {
+  if (button.disabled === able) button.disabled = !able;
 }

@@ -30,6 +30,8 @@ export class PeakLine {
     this.made = new WeakMap();
     /** @type {Map<number, HTMLElement>} */
     this.chips = new Map();
+    /** The tensor that is shown as selected. */
+    this.marked = -2;
   }
 
   /** To the peak. */
@@ -49,6 +51,7 @@ export class PeakLine {
     this.words.title = made.words;
     setText(this.button, `At the peak, position ${plan.peakPosition}`);
     this.list.replaceChildren(...made.nodes);
+    this.marked = -2;
     this.mark();
   }
 
@@ -87,6 +90,8 @@ export class PeakLine {
   /** Shows which of them is selected. */
   mark() {
     const chosen = this.player.selected;
+    if (chosen === this.marked) return;
+    this.marked = chosen;
     for (const [t, chip] of this.chips) {
       const pressed = String(t === chosen);
       if (chip.getAttribute("aria-pressed") !== pressed) chip.setAttribute("aria-pressed", pressed);

@@ -11,6 +11,7 @@ import { MapPane } from "./map.js";
 import { Notice } from "./notice.js";
 import { Now } from "./now.js";
 import { Relations } from "./relations.js";
+import { Rest } from "./rest.js";
 import { visible } from "./sentence.js";
 import { css } from "./styles.js";
 import { watchTheme } from "./theme.js";
@@ -19,6 +20,7 @@ import { Tip } from "./tip.js";
 import { TokensPane } from "./tokens.js";
 import { Tracks } from "./tracks.js";
 import { Transport } from "./transport.js";
+import { warm } from "./warm.js";
 
 export { compare } from "./compare.js";
 export { sentence } from "./sentence.js";
@@ -26,15 +28,18 @@ export { Tracks } from "./tracks.js";
 
 /**
  * @typedef {{name: string, title: string, body: HTMLElement, tools: HTMLElement[], tall?: number,
- *   prepare?: (step: number) => void, draw: (step: number) => void, invalidate: () => void, stop: () => void}} Pane `tall` is
- *   how high its body must be at least; `prepare` scrolls, before anything changes
+ *   prepare?: (step: number) => void, draw: (step: number) => void, write?: (step: number) => void, invalidate: () => void,
+ *   stop: () => void}} Pane `tall` is how high its body must be at least; `prepare` scrolls, before anything changes; `write`
+ *   changes words, after all is drawn
  * @typedef {{tracks: ArrayBuffer | ArrayBufferView, layout: any, host: HTMLElement, panes?: string[] | null, step?: number,
  *   theme?: string, hash?: boolean, fill?: boolean, onStep?: (step: number) => void, onSelect?: (tensor: number) => void}} Options
  */
 
 const PANES = ["tokens", "graph", "map", "timeline", "events", "tables"];
-const CANVASES = new Set(["graph", "map", "timeline"]);
+/** Of words alone: these come after what is drawn. */
+const WORDS = new Set(["tokens", "events"]);
 const HISTORY = 200;
+const ADDRESS_MS = 150;
 const PANE_HEAD = 34;
 const [TINY, WIDE] = [660, 1000];
 
@@ -80,7 +85,7 @@ export class Player {
     this.sizer = new ResizeObserver((entries) => this.setWidth(entries[entries.length - 1].contentRect.width));
     this.ready = false;
     this.headDirty = true;
-    this.hashTimer = 0;
+    this.rest = new Rest();
     this.panes = makePanes(this, options.panes ?? null);
     this.unlisten = listenKeys(this, options.hash ?? false);
     this.onHash = () => this.readHash();
@@ -88,7 +93,11 @@ export class Player {
     this.ready = true;
     this.readHash();
     this.redrawAll();
-    this.later = setTimeout(() => this.transport.paintStrip(), 50);
+    this.later = setTimeout(() => {
+      this.transport.paintStrip();
+      this.cool = warm(this);
+    }, 50);
+    this.cool = () => {};
   }
 
   get palette() {
@@ -260,11 +269,10 @@ export class Player {
   }
 
   writeHash() {
-    clearTimeout(this.hashTimer);
-    this.hashTimer = setTimeout(() => {
+    this.rest.after(this, ADDRESS_MS, () => {
       const tensor = this.selected >= 0 ? `&tensor=${this.selected}` : "";
       globalThis.history.replaceState(null, "", `#step=${this.step}${tensor}`);
-    }, 150);
+    });
   }
 
   // ---- drawing: at once for the first change in a frame, once more at its end if more came
@@ -298,16 +306,20 @@ export class Player {
     }
   }
 
-  /** Scrolling first, while the layout is clean; then canvases; then text: so that a step costs one layout. */
+  /** Scrolling first, while the layout is clean; then drawings, since a font that is set in one waits for the style of all
+   * that has changed; then words: so that a step costs one style and one layout. */
   paint() {
     const { step } = this;
     const due = this.panes.filter((pane) => this.dirty.has(pane) && !this.unseen.has(pane) && (!this.expanded || pane.name === this.expanded));
     for (const pane of due) pane.prepare?.(step);
     for (const pane of due) {
       this.dirty.delete(pane);
-      if (CANVASES.has(pane.name)) pane.draw(step);
+      if (!WORDS.has(pane.name)) pane.draw(step);
     }
-    for (const pane of due) if (!CANVASES.has(pane.name)) pane.draw(step);
+    for (const pane of due) {
+      if (WORDS.has(pane.name)) pane.draw(step);
+      pane.write?.(step);
+    }
     if (!this.headDirty) return;
     this.headDirty = false;
     this.transport.draw(step);
@@ -334,13 +346,13 @@ export class Player {
   destroy() {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.later);
-    clearTimeout(this.hashTimer);
+    this.cool();
+    this.rest.stop();
     globalThis.removeEventListener("hashchange", this.onHash);
     this.unlisten();
     this.watcher.disconnect();
     this.sizer.disconnect();
     this.transport.stop();
-    this.now.stop();
     this.notice.stop();
     this.theme.stop();
     for (const pane of this.panes) pane.stop();

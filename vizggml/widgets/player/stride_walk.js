@@ -14,6 +14,8 @@ const [CELL, GAP, TOP, LEFT] = [22, 18, 32, 12];
 const [BAR, BAR_ROW] = [14, 31];
 const BARS_TOP = TOP + ROWS * CELL + 26;
 const STEPS = 5;
+/** The width of a letter of the bytes. */
+const LETTER = 10.5 * 0.602;
 export const WALK_HEIGHT = BARS_TOP + 4 * BAR_ROW;
 
 export class StrideWalk {
@@ -127,18 +129,18 @@ function paintCells({ palette, fonts }, c, shape, cells) {
   paintWay(palette, c, order);
   c.textAlign = "center";
   c.font = `10.5px ${fonts.mono}`;
+  c.fillStyle = palette.ink;
   for (const cell of cells) {
-    const text = byteLabel(cell.byte, cell.w, c);
-    c.fillStyle = palette.ink;
+    const text = byteLabel(cell.byte, cell.w);
     c.fillText(text, cell.x + cell.w / 2 - 0.5, cell.y + cell.h / 2);
   }
   c.textAlign = "left";
 }
 
-/** @param {number} byte @param {number} room @param {CanvasRenderingContext2D} c */
-function byteLabel(byte, room, c) {
+/** @param {number} byte @param {number} room */
+function byteLabel(byte, room) {
   const text = String(byte);
-  return c.measureText(text).width < room - 3 ? text : formatBytes(byte).replace(/(\.\d)?\d* (.)iB/, "$1$2").replace(" B", "");
+  return text.length * LETTER < room - 3 ? text : formatBytes(byte).replace(/(\.\d)?\d* (.)iB/, "$1$2").replace(" B", "");
 }
 
 /** A line through the elements in memory order, along the edge of the cells, so that the numbers stay clear.
@@ -150,23 +152,26 @@ function paintWay(palette, c, order) {
   c.strokeStyle = palette.accent;
   c.fillStyle = palette.accent;
   c.lineWidth = 1;
+  /** @type {[Path2D, Path2D][]} lines and heads, of short ways and of long ones */
+  const ways = [0, 1].map(() => [new Path2D(), new Path2D()]);
   order.slice(1).forEach((to, k) => {
     const from = order[k];
     const [dx, dy] = [x(to) - x(from), y(to) - y(from)];
     const length = Math.hypot(dx, dy) || 1;
     const near = Math.abs(dy) < 1 && dx > 0 && dx < to.w + 1;
-    c.globalAlpha = near || (Math.abs(dx) < 1 && Math.abs(dy) < CELL + 1) ? 0.9 : 0.3;
+    const [line, head] = ways[near || (Math.abs(dx) < 1 && Math.abs(dy) < CELL + 1) ? 0 : 1];
     const [ux, uy] = [dx / length, dy / length];
     const [ex, ey] = [x(to) - 3 * ux, y(to) - 3 * uy];
-    c.beginPath();
-    c.moveTo(x(from) + 3 * ux, y(from) + 3 * uy);
-    c.lineTo(ex, ey);
-    c.stroke();
-    c.beginPath();
-    c.moveTo(ex + 3 * ux, ey + 3 * uy);
-    c.lineTo(ex - 2.5 * uy - 2 * ux, ey + 2.5 * ux - 2 * uy);
-    c.lineTo(ex + 2.5 * uy - 2 * ux, ey - 2.5 * ux - 2 * uy);
-    c.fill();
+    line.moveTo(x(from) + 3 * ux, y(from) + 3 * uy);
+    line.lineTo(ex, ey);
+    head.moveTo(ex + 3 * ux, ey + 3 * uy);
+    head.lineTo(ex - 2.5 * uy - 2 * ux, ey + 2.5 * ux - 2 * uy);
+    head.lineTo(ex + 2.5 * uy - 2 * ux, ey - 2.5 * ux - 2 * uy);
+  });
+  ways.forEach(([line, head], k) => {
+    c.globalAlpha = k ? 0.3 : 0.9;
+    c.stroke(line);
+    c.fill(head);
   });
   c.globalAlpha = 1;
 }

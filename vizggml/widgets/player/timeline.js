@@ -20,7 +20,6 @@ export const LEFT = 66;
 export const RIGHT = 12;
 export const TOP = 16;
 export const BOTTOM = 32;
-const BITMAPS = 8;
 const QUIET_MS = 350;
 const STEP = 1.6;
 const LEAST_BYTES = 64;
@@ -50,7 +49,6 @@ export class TimelinePane {
     this.drawn = "";
     /** @type {{x: number, y: number, toX: number, toY: number} | null} */
     this.brush = null;
-    this.timer = 0;
     this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
     this.note.hidden = player.tracks.track("life").length > 0;
@@ -151,7 +149,6 @@ export class TimelinePane {
     if (!this.reset.disabled) this.forget();
     this.plan = plan;
     this.reset.disabled = true;
-    this.peak.show(plan);
     if (!plan) return;
     this.stack = stackOf(this.player, plan, this.order);
     this.window = whole(plan, this.stack.top);
@@ -245,29 +242,33 @@ export class TimelinePane {
     const key = `${plan.plan} ${position} ${this.player.selected}`;
     if (key === this.drawn && !this.brush) return;
     this.drawn = this.brush ? "" : key;
-    this.peak.mark();
     this.surface.blit(this.baked.get(plan) ?? this.keep(plan));
     paintStep(this, this.surface.begin(), plan, step, position);
-    this.say(position);
+    this.player.rest.after(this, QUIET_MS, () => this.say(position));
+  }
+
+  write() {
+    if (this.peak.plan !== this.plan) this.peak.show(this.plan);
+    else this.peak.mark();
   }
 
   /** @param {Plan} plan */
   keep(plan) {
-    const { bitmap, context } = this.surface.layer();
+    const { baked, surface } = this;
+    const [oldest] = baked;
+    const spare = oldest && baked.size >= surface.most ? oldest[1] : null;
+    if (spare) baked.delete(oldest[0]);
+    const { bitmap, context } = spare ? { bitmap: spare, context: surface.over(spare) } : surface.layer();
     bake(this, context, plan);
-    if (this.baked.size >= BITMAPS) this.baked.clear();
-    this.baked.set(plan, bitmap);
+    baked.set(plan, bitmap);
     return bitmap;
   }
 
-  /** What the picture shows, for those who do not see it: once the steps come to rest. @param {number} position */
+  /** What the picture shows, for those who do not see it. @param {number} position */
   say(position) {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      const held = this.live?.bytes[position];
-      const now = position < 0 || held === undefined ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} live. `;
-      this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}`);
-    }, QUIET_MS);
+    const held = this.live?.bytes[position];
+    const now = position < 0 || held === undefined ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} live. `;
+    this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}`);
   }
 
   /** To the nearest event about the node at a position. @param {number} position */
@@ -282,7 +283,6 @@ export class TimelinePane {
   }
 
   stop() {
-    clearTimeout(this.timer);
     this.surface.stop();
   }
 }

@@ -26,6 +26,8 @@ export class Track {
     this.stride = columns.meta.tracks?.[name]?.stride ?? 0;
     this.ck = columns.column(`t.${name}.ck`);
     this.ckrow = columns.column(`t.${name}.ckrow`);
+    /** @type {Int32Array | null} */
+    this.sorted = null;
   }
 
   /** @param {string} column */
@@ -48,6 +50,16 @@ export class Track {
       from = j * stride;
     }
     for (let r = upperBound(a, from); r < a.length && a[r] <= i; r++) if (b[r] > i) visit(r);
+  }
+
+  /** A number that two events share only where no row begins or ends between them. @param {number} i */
+  epoch(i) {
+    return upperBound(this.a, i) + upperBound(this.ends, i);
+  }
+
+  /** Where rows end, in order. */
+  get ends() {
+    return (this.sorted ??= Int32Array.from(this.b).sort());
   }
 
   /** The rows open at event `i`. @param {number} i */

@@ -23,21 +23,24 @@ export class ValuesSection {
     const pairs = FIGURES.map((name, k) => el("div", "", {}, [el("dt", "", { text: name, title: MEANINGS[k] || undefined }), this.figures[k]]));
     this.drawn = el("div", "vg-values", {}, [el("dl", "vg-figures", {}, pairs), this.map.element, this.histogram.element]);
     this.drawn.hidden = !player.tracks.columns.column("v.event").length;
-    this.element = el("section", "vg-part vg-part-values", { "aria-label": "Values" }, [el("h4", "", { text: "Values" }), el("p", "vg-values-said", {}, [this.said.element]), this.drawn]);
+    this.element = el("section", "vg-part vg-part-values", { "aria-label": "Values", "data-part": "values" }, [el("h4", "", { text: "Values" }), el("p", "vg-values-said", {}, [this.said.element]), this.drawn]);
   }
 
   /** @param {number} t @param {number} step */
   draw(t, step) {
     const { player } = this;
-    const { columns } = player.tracks;
     const taken = valuesAt(player, t, step);
     const shown = taken !== null && !taken.later;
+    if (shown) this.drawValues(t, taken.row);
     this.said.show(this.say(t, taken));
     this.drawn.classList.toggle("vg-without", !shown);
-    if (!shown) return;
-    const { row } = taken;
+  }
+
+  /** @param {number} t @param {number} row */
+  drawValues(t, row) {
+    const { player } = this;
+    const { columns } = player.tracks;
     const stats = columns.column("v.stats").subarray(5 * row, 5 * row + 5);
-    this.figures.forEach((figure, k) => setText(figure, k === 4 ? formatCount(stats[k]) : formatValue(stats[k])));
     const ptr = columns.column("v.ptr");
     const [rows, across] = columns.column("v.grid").subarray(2 * row, 2 * row + 2);
     const values = {
@@ -50,6 +53,7 @@ export class ValuesSection {
     };
     this.map.draw(values, row);
     this.histogram.draw(values, row);
+    this.figures.forEach((figure, k) => setText(figure, k === 4 ? formatCount(stats[k]) : formatValue(stats[k])));
   }
 
   /** @param {number} t @param {import("./tensor_facts.js").Taken | null} taken @returns {import("./links.js").Item[]} */
