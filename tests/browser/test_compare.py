@@ -123,6 +123,63 @@ def test_rows_are_filtered_by_kind_and_by_name(tmp_path: Path, open_page: OpenPa
     expect(page.get_by_text("Nothing differs here.")).to_be_visible()
 
 
+def test_what_stands_in_the_table_is_marked_in_graph_and_timeline(tmp_path: Path, open_page: OpenPage) -> None:
+    """The table's rows, as outlines with a legend: of both sides where both have the tensor."""
+    compare_to_html(diff(planned(lesson()), planned(lesson(n=10, scaled=True))), tmp_path / "marked.html", step=0)
+    page = open_page()
+    page.goto((tmp_path / "marked.html").as_uri())
+
+    def legend(name: str, pane: str) -> Locator:
+        return side(page, name).locator(f".vg-pane-{pane} .vg-mark-legend .vg-key")
+
+    page.get_by_role("button", name="added 1").click()
+    expect(legend("right", "graph")).to_have_text(["added (1)"])
+    expect(legend("right", "timeline")).to_have_text(["added (1)"])
+    expect(legend("left", "graph")).to_have_count(0)
+    page.get_by_role("button", name="grown 5").click()
+    for name in ("left", "right"):
+        expect(legend(name, "graph")).to_have_text(["grown (5)"])
+        expect(legend(name, "timeline")).to_have_text(["grown (5)"])
+    page.get_by_label("Filter the differences by name or op").fill("wx")
+    expect(legend("left", "graph")).to_have_text(["grown (1)"])
+    graph = side(page, "left").locator(".vg-pane-graph .vg-surface")
+    expect(graph).to_have_attribute("aria-label", re.compile("marked: 1 grown"))
+
+
+TICKS = """() => {
+  globalThis.ticks = new Map();
+  const paint = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const side = this.canvas.closest(".vg-pane-map") && this.canvas.closest(".vg-cmp-side");
+    if (side && this.textAlign === "center") {
+      const name = side.className.includes("left") ? "left" : "right";
+      if (!ticks.has(name) || text === "0") ticks.set(name, {});
+      ticks.get(name)[text] = Math.round(x);
+    }
+    return paint.call(this, text, x, y);
+  };
+}"""
+
+
+def test_linked_maps_are_of_one_scale(tmp_path: Path, open_page: OpenPage) -> None:
+    """The same bytes stand at the same place in both, though one side's buffer is far larger."""
+    compare_to_html(diff(planned(lesson(n=20)), planned(lesson(n=100))), tmp_path / "scale.html", panes=["map"])
+    page = open_page()
+    page.add_init_script(f"({TICKS})()")
+    page.goto((tmp_path / "scale.html").as_uri())
+    expect(sentence(page, "left")).to_be_visible()
+    page.locator("h1").click()
+    page.keyboard.press("End")
+    page.wait_for_timeout(200)
+    left, right = (page.evaluate(f"ticks.get('{name}')") for name in ("left", "right"))
+    assert len(left) > 2
+    assert left == right
+    page.keyboard.press("Shift+L")
+    page.wait_for_timeout(200)
+    left, right = (page.evaluate(f"ticks.get('{name}')") for name in ("left", "right"))
+    assert left != right
+
+
 def test_a_selection_on_one_side_selects_its_counterpart(found: Diff, tmp_path: Path, open_page: OpenPage) -> None:
     compare_to_html(found, tmp_path / "compare.html", step=0, panes=["graph", "tensor"])
     page = open_page()
@@ -159,7 +216,7 @@ def test_unlinked_each_side_steps_alone(opened: Page) -> None:
     sentence(opened, "left").click()
     opened.keyboard.press("End")
     expect(number(opened, "right")).to_have_value("0")
-    opened.keyboard.press("l")
+    opened.keyboard.press("Shift+L")
     expect(number(opened, "right")).not_to_have_value("0")
 
 

@@ -109,7 +109,8 @@ def test_the_panes_fill_the_player(width: int, panes: list[str] | None, tmp_path
     covered, ground, widest = page.evaluate(
         """() => {
             const grid = document.querySelector(".vg-panes");
-            const boxes = [...document.querySelectorAll(".vg-pane")].map((pane) => pane.getBoundingClientRect());
+            const panes = [...document.querySelectorAll(".vg-pane, .vg-groups")];
+            const boxes = panes.map((pane) => pane.getBoundingClientRect());
             const area = boxes.reduce((sum, box) => sum + box.width * box.height, 0);
             return [area, grid.clientWidth * grid.scrollHeight, Math.max(...boxes.map((box) => box.right))];
         }"""

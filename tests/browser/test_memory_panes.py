@@ -254,7 +254,7 @@ def test_marked_tensors_are_named_in_a_legend(open_page: OpenPage) -> None:
     """As a comparison of two traces marks them."""
     page = open_page()
     page.evaluate(MARKED, [bundle_text(), base64.b64encode(lesson().tracks().to_bytes()).decode()])
-    expect(page.locator(".vg-mark-legend .vg-key")).to_have_text(["added", "grown"])
+    expect(page.locator(".vg-mark-legend .vg-key")).to_have_text(["added (1)", "grown (1)"])
 
 
 def test_why_names_the_cause(tmp_path: Path, open_page: OpenPage) -> None:

@@ -1,10 +1,24 @@
-// vizggml player, bundled; sources sha256:07848ff25952583e324dddb8763bb6b42a5e211a8b990194d76141dd567cb93d
+// vizggml player, bundled; sources sha256:27f10fa5bae53bbdfdd51db611c713be31f086d03353384bdcd06a85cfc77d77
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
 var NARROW_MOST = 270;
 var DETAIL = [180, 1];
 var COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
+var GROUPED = { graph: [238, 43], map: [147, 27], timeline: [170, 30], events: [160, 57], tables: [160, 57] };
+function arrangeGroup(names) {
+  const rows = names.flatMap((name) => {
+    if (name === "tokens") return ["max-content"];
+    const [least, share2] = GROUPED[name] ?? DETAIL;
+    return name === "graph" ? [`minmax(${least}px, ${share2}fr)`, "max-content"] : [`minmax(${least}px, ${share2}fr)`];
+  });
+  const areas = names.flatMap((name) => name === "graph" ? [name, "groups"] : [name]).map((name) => `"${name}"`);
+  if (names[names.length - 1] !== "timeline") {
+    areas.push('"."');
+    rows.push("0px");
+  }
+  return { gridTemplateAreas: areas.join(" "), gridTemplateRows: rows.join(" "), gridTemplateColumns: "minmax(0, 1fr)" };
+}
 function bandsOf(names) {
   const details = names.filter((name) => !(name in WIDE) && name !== "tokens");
   const pairs = details.flatMap((name, k) => k % 2 ? [] : [{ left: [name], right: details.slice(k + 1, k + 2) }]);
@@ -102,8 +116,14 @@ function setIcon(button, shape, label) {
   button.setAttribute("aria-label", label);
 }
 var MAX_RATIO = 2;
+var BITMAP_PIXELS = 16e6;
 function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const only = node.firstChild;
+  if (only instanceof Text && !only.nextSibling) {
+    if (only.data !== text) only.data = text;
+  } else if (node.textContent !== text) {
+    node.textContent = text;
+  }
 }
 var Surface = class {
   /** @param {string} label @param {(() => void)} resized called after a change of size */
@@ -152,6 +172,10 @@ var Surface = class {
     );
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     return context;
+  }
+  /** How many bitmaps of this size are worth their memory. */
+  get most() {
+    return Math.max(8, Math.min(48, Math.floor(BITMAP_PIXELS / (this.canvas.width * this.canvas.height))));
   }
   /** Copies a bitmap of the surface's size onto it. @param {CanvasImageSource} bitmap */
   blit(bitmap) {
@@ -710,6 +734,7 @@ var Track = class {
     this.stride = columns.meta.tracks?.[name]?.stride ?? 0;
     this.ck = columns.column(`t.${name}.ck`);
     this.ckrow = columns.column(`t.${name}.ckrow`);
+    this.sorted = null;
   }
   /** @param {string} column */
   col(column) {
@@ -729,6 +754,14 @@ var Track = class {
       from = j * stride;
     }
     for (let r = upperBound(a, from); r < a.length && a[r] <= i; r++) if (b[r] > i) visit(r);
+  }
+  /** A number that two events share only where no row begins or ends between them. @param {number} i */
+  epoch(i) {
+    return upperBound(this.a, i) + upperBound(this.ends, i);
+  }
+  /** Where rows end, in order. */
+  get ends() {
+    return this.sorted ??= Int32Array.from(this.b).sort();
   }
   /** The rows open at event `i`. @param {number} i */
   openAt(i) {
@@ -1293,17 +1326,20 @@ var Links = class {
   }
 };
 function fill(node, item, space) {
-  if (typeof item === "string") {
-    node.title = item;
-    return setText(node, item + space);
-  }
+  if (node.title) node.title = "";
+  if (typeof item === "string") return setText(node, item + space);
   setText(node, item.text + (item.after ?? "") + space);
   for (const name of TARGETS) {
     const value = item[name];
-    if (value === void 0) delete node.dataset[name];
-    else node.dataset[name] = String(value);
+    if (value !== void 0) node.dataset[name] = String(value);
+    else if (node.dataset[name] !== void 0) delete node.dataset[name];
   }
-  node.title = item.event !== void 0 ? "Go to this event" : item.tensor !== void 0 ? `Select ${item.text}` : "";
+}
+function hint(node) {
+  if (!node.parentElement?.classList.contains("vg-links") || node.title) return;
+  const { tensor, event, more: more2 } = node.dataset;
+  const text = node.textContent?.trim() ?? "";
+  node.title = event !== void 0 ? "Go to this event" : tensor !== void 0 ? `Select ${text}` : more2 !== void 0 ? "Show all" : text;
 }
 
 // plans.js
@@ -1815,6 +1851,7 @@ var [CELL, GAP, TOP, LEFT] = [22, 18, 32, 12];
 var [BAR, BAR_ROW] = [14, 31];
 var BARS_TOP = TOP + ROWS * CELL + 26;
 var STEPS = 5;
+var LETTER = 10.5 * 0.602;
 var WALK_HEIGHT = BARS_TOP + 4 * BAR_ROW;
 var StrideWalk = class {
   /** @param {Player} player @param {Pane} pane */
@@ -1917,16 +1954,16 @@ function paintCells({ palette, fonts }, c, shape, cells) {
   paintWay(palette, c, order);
   c.textAlign = "center";
   c.font = `10.5px ${fonts.mono}`;
+  c.fillStyle = palette.ink;
   for (const cell2 of cells) {
-    const text = byteLabel(cell2.byte, cell2.w, c);
-    c.fillStyle = palette.ink;
+    const text = byteLabel(cell2.byte, cell2.w);
     c.fillText(text, cell2.x + cell2.w / 2 - 0.5, cell2.y + cell2.h / 2);
   }
   c.textAlign = "left";
 }
-function byteLabel(byte, room, c) {
+function byteLabel(byte, room) {
   const text = String(byte);
-  return c.measureText(text).width < room - 3 ? text : formatBytes(byte).replace(/(\.\d)?\d* (.)iB/, "$1$2").replace(" B", "");
+  return text.length * LETTER < room - 3 ? text : formatBytes(byte).replace(/(\.\d)?\d* (.)iB/, "$1$2").replace(" B", "");
 }
 function paintWay(palette, c, order) {
   const down = order.length > 1 && order[1].y > order[0].y;
@@ -1935,23 +1972,25 @@ function paintWay(palette, c, order) {
   c.strokeStyle = palette.accent;
   c.fillStyle = palette.accent;
   c.lineWidth = 1;
+  const ways = [0, 1].map(() => [new Path2D(), new Path2D()]);
   order.slice(1).forEach((to, k) => {
     const from = order[k];
     const [dx, dy] = [x(to) - x(from), y(to) - y(from)];
     const length = Math.hypot(dx, dy) || 1;
     const near = Math.abs(dy) < 1 && dx > 0 && dx < to.w + 1;
-    c.globalAlpha = near || Math.abs(dx) < 1 && Math.abs(dy) < CELL + 1 ? 0.9 : 0.3;
+    const [line, head] = ways[near || Math.abs(dx) < 1 && Math.abs(dy) < CELL + 1 ? 0 : 1];
     const [ux, uy] = [dx / length, dy / length];
     const [ex, ey] = [x(to) - 3 * ux, y(to) - 3 * uy];
-    c.beginPath();
-    c.moveTo(x(from) + 3 * ux, y(from) + 3 * uy);
-    c.lineTo(ex, ey);
-    c.stroke();
-    c.beginPath();
-    c.moveTo(ex + 3 * ux, ey + 3 * uy);
-    c.lineTo(ex - 2.5 * uy - 2 * ux, ey + 2.5 * ux - 2 * uy);
-    c.lineTo(ex + 2.5 * uy - 2 * ux, ey - 2.5 * ux - 2 * uy);
-    c.fill();
+    line.moveTo(x(from) + 3 * ux, y(from) + 3 * uy);
+    line.lineTo(ex, ey);
+    head.moveTo(ex + 3 * ux, ey + 3 * uy);
+    head.lineTo(ex - 2.5 * uy - 2 * ux, ey + 2.5 * ux - 2 * uy);
+    head.lineTo(ex + 2.5 * uy - 2 * ux, ey - 2.5 * ux - 2 * uy);
+  });
+  ways.forEach(([line, head], k) => {
+    c.globalAlpha = k ? 0.3 : 0.9;
+    c.stroke(line);
+    c.fill(head);
   });
   c.globalAlpha = 1;
 }
@@ -2455,20 +2494,22 @@ var ValuesSection = class {
     const pairs = FIGURES.map((name, k) => el("div", "", {}, [el("dt", "", { text: name, title: MEANINGS[k] || void 0 }), this.figures[k]]));
     this.drawn = el("div", "vg-values", {}, [el("dl", "vg-figures", {}, pairs), this.map.element, this.histogram.element]);
     this.drawn.hidden = !player.tracks.columns.column("v.event").length;
-    this.element = el("section", "vg-part vg-part-values", { "aria-label": "Values" }, [el("h4", "", { text: "Values" }), el("p", "vg-values-said", {}, [this.said.element]), this.drawn]);
+    this.element = el("section", "vg-part vg-part-values", { "aria-label": "Values", "data-part": "values" }, [el("h4", "", { text: "Values" }), el("p", "vg-values-said", {}, [this.said.element]), this.drawn]);
   }
   /** @param {number} t @param {number} step */
   draw(t, step) {
     const { player } = this;
-    const { columns } = player.tracks;
     const taken2 = valuesAt(player, t, step);
     const shown = taken2 !== null && !taken2.later;
+    if (shown) this.drawValues(t, taken2.row);
     this.said.show(this.say(t, taken2));
     this.drawn.classList.toggle("vg-without", !shown);
-    if (!shown) return;
-    const { row } = taken2;
+  }
+  /** @param {number} t @param {number} row */
+  drawValues(t, row) {
+    const { player } = this;
+    const { columns } = player.tracks;
     const stats = columns.column("v.stats").subarray(5 * row, 5 * row + 5);
-    this.figures.forEach((figure, k) => setText(figure, k === 4 ? formatCount(stats[k]) : formatValue(stats[k])));
     const ptr = columns.column("v.ptr");
     const [rows, across] = columns.column("v.grid").subarray(2 * row, 2 * row + 2);
     const values = {
@@ -2481,6 +2522,7 @@ var ValuesSection = class {
     };
     this.map.draw(values, row);
     this.histogram.draw(values, row);
+    this.figures.forEach((figure, k) => setText(figure, k === 4 ? formatCount(stats[k]) : formatValue(stats[k])));
   }
   /** @param {number} t @param {import("./tensor_facts.js").Taken | null} taken @returns {import("./links.js").Item[]} */
   say(t, taken2) {
@@ -2510,6 +2552,11 @@ var VIEW_OPS = /* @__PURE__ */ new Set(["VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE
 var LONG = /* @__PURE__ */ new Set(["asked", "sources", "consumers"]);
 var WIDE2 = 620;
 var FEW = 6;
+var PARTS = (
+  /** @type {const} */
+  ["strides", "values", "facts", "chain", "life", "kin"]
+);
+var LATE_MS = 100;
 var PREDICATES = (
   /** @type {const} */
   [
@@ -2534,6 +2581,11 @@ var Inspector = class {
     this.shown = -1;
     this.rows = {};
     this.allReaders = false;
+    this.dotted = -1;
+    this.named = this.fixed = this.walked = -1;
+    this.known = { t: -1, step: -1, life: null };
+    this.unseen = /* @__PURE__ */ new Set();
+    this.late = /* @__PURE__ */ new Set();
     this.name = el("h3", "vg-inspector-name vg-mono");
     this.dot = el("span", "vg-status-dot", { "aria-hidden": "true" });
     this.status = el("span");
@@ -2551,8 +2603,14 @@ var Inspector = class {
     this.body = el("div", "vg-inspector-body", {}, [this.makeHead(), this.sides]);
     this.element = el("div", "vg-inspector vg-scroll", { tabindex: "-1" }, [this.body, this.empty]);
     this.element.addEventListener("click", (event) => this.onClick(event));
+    this.element.addEventListener("pointerover", (event) => hint(
+      /** @type {HTMLElement} */
+      event.target
+    ));
     this.sizer = new ResizeObserver((entries) => this.element.classList.toggle("vg-two", entries[entries.length - 1].contentRect.width >= WIDE2));
     this.sizer.observe(this.element);
+    this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { root: this.element, rootMargin: "60px 0px" });
+    for (const part of this.body.querySelectorAll("[data-part]")) this.watcher.observe(part);
   }
   // ---- making
   makeHead() {
@@ -2578,7 +2636,7 @@ var Inspector = class {
     ]);
   }
   makeWalk() {
-    return el("section", "vg-part vg-part-strides", { "aria-label": "Strides" }, [
+    return el("section", "vg-part vg-part-strides", { "aria-label": "Strides", "data-part": "strides" }, [
       el("h4", "", { text: "Strides: a walk through memory" }),
       this.walk.element,
       el("div", "vg-chips", {}, this.chips)
@@ -2617,7 +2675,7 @@ var Inspector = class {
       if (LONG.has(key)) value.className = "vg-long";
       return [el("dt", "", { text: label, title: meaning }), value];
     });
-    return el("section", `vg-part vg-part-${name}`, { "aria-label": title2 }, [el("h4", "", { text: title2 }), el("dl", "vg-facts", {}, cells)]);
+    return el("section", `vg-part vg-part-${name}`, { "aria-label": title2, "data-part": name }, [el("h4", "", { text: title2 }), el("dl", "vg-facts", {}, cells)]);
   }
   /** @param {MouseEvent} event */
   onClick(event) {
@@ -2644,16 +2702,48 @@ var Inspector = class {
       this.empty.hidden = t >= 0;
     }
     if (t < 0) return;
-    if (t !== this.shown) {
-      this.shown = t;
-      this.allReaders = false;
-      this.drawFixed(t);
+    if (t !== this.shown) this.allReaders = false;
+    this.shown = t;
+    for (const part of PARTS) {
+      if (this.unseen.has(part)) this.late.add(part);
+      else this.drawPart(part, t, step);
     }
     this.drawHead(t, step);
-    this.drawLife(t, step);
-    this.drawKin(t, step);
-    this.walk.draw(shapeOf(player.tracks, t));
-    this.values.draw(t, step);
+    if (this.late.size) player.rest.after(this, LATE_MS, () => this.catchUp());
+  }
+  /** @param {Part} part @param {number} t @param {number} step */
+  drawPart(part, t, step) {
+    this.late.delete(part);
+    switch (part) {
+      case "strides":
+        return this.drawStrides(t);
+      case "values":
+        return this.values.draw(t, step);
+      case "facts":
+        return this.drawFacts(t, step);
+      case "chain":
+        return this.drawChain(t);
+      case "life":
+        return this.drawLife(t, step);
+      default:
+        return this.drawKin(t, step);
+    }
+  }
+  /** What was out of sight while steps came. */
+  catchUp() {
+    for (const part of [...this.late]) this.drawPart(part, this.shown, this.player.step);
+  }
+  /** @param {IntersectionObserverEntry[]} entries */
+  onSight(entries) {
+    for (const entry of entries) {
+      const part = (
+        /** @type {Part} */
+        /** @type {HTMLElement} */
+        entry.target.dataset.part
+      );
+      if (!entry.isIntersecting) this.unseen.add(part);
+      else if (this.unseen.delete(part) && this.late.has(part)) this.drawPart(part, this.shown, this.player.step);
+    }
   }
   /** The tensor of the newest event that speaks of one. @param {number} step */
   tensorBy(step) {
@@ -2661,13 +2751,13 @@ var Inspector = class {
     const at = tracks.find(step + 1, -1, (i) => relations.tensorAt(i) >= 0);
     return at < 0 ? -1 : relations.tensorAt(at);
   }
-  /** What no step changes. @param {number} t */
-  drawFixed(t) {
+  /** @param {number} t @param {number} step */
+  drawFacts(t, step) {
+    this.drawPlace(t, step);
+    if (t === this.fixed) return;
+    this.fixed = t;
     const { tracks } = this.player;
     const shape = shapeOf(tracks, t);
-    const layout = layoutOf(shape);
-    setText(this.name, visible(tracks.name(t)));
-    this.name.title = visible(tracks.name(t));
     const bits = 8 * shape.size / shape.blck;
     const per = Number.isInteger(bits) ? bits : bits.toFixed(2).replace(/0$/, "");
     const type = tracks.tensorString("type", t);
@@ -2677,15 +2767,41 @@ var Inspector = class {
     this.show("nb", [`[${shape.nb.join(", ")}]`]);
     const elements = shape.ne.reduce((p, n) => p * n, 1);
     this.show("size", [`${formatBytes(tracks.nbytes(t))} for ${elements} element${elements === 1 ? "" : "s"}`]);
-    this.show("layout", [layoutWords(layout)]);
+    this.show("layout", [layoutWords(layoutOf(shape))]);
     this.show("flags", [formatField(tracks, "flags", tracks.columns.column("tensor.flags")[t] ?? 0)]);
+  }
+  /** Where it lies, and where it was planned to. @param {number} t @param {number} step */
+  drawPlace(t, step) {
+    const { player } = this;
+    const { tracks, relations } = player;
+    const life = this.life(t, step);
+    const root = relations.root(t);
+    const place3 = placeAt(player, t, step);
+    const offs = root === t ? 0 : tracks.columns.column("tensor.view_offs")[t];
+    const own = tracks.columns.column("tensor.external")[root] ? "not planned: its own" : "not planned";
+    const padded = life && life.padded > life.size ? `, padded to ${formatBytes(life.padded)}` : "";
+    this.show("plan", life ? [`${life.offset + offs} of ${life.where}, ${formatBytes(life.size)}${padded}`] : [own], life ? String(life.offset + offs) : "");
+    this.show("place", place3 ? [`${place3.offset} of buffer ${place3.buffer}${place3.name ? ` (${place3.name})` : ""}`] : ["no memory at this step"], place3 ? String(place3.offset) : "");
+  }
+  /** @param {number} t @param {number} step */
+  life(t, step) {
+    const { known } = this;
+    if (known.t !== t || known.step !== step) this.known = { t, step, life: lifeAt(this.player, t, step) };
+    return this.known.life;
+  }
+  /** @param {number} t */
+  drawStrides(t) {
+    const shape = shapeOf(this.player.tracks, t);
+    this.walk.draw(shape);
+    if (t === this.walked) return;
+    this.walked = t;
+    const layout = layoutOf(shape);
     PREDICATES.forEach(([name], k) => {
       const yes = layout[name];
       setText(this.chips[k], `${yes ? "✓" : "✕"} ${name}`);
       this.chips[k].classList.toggle("vg-no", !yes);
       this.chips[k].setAttribute("aria-label", `${name}: ${yes ? "yes" : "no"}`);
     });
-    this.drawChain(t);
   }
   /** @param {number} t */
   drawChain(t) {
@@ -2703,26 +2819,25 @@ var Inspector = class {
     const leaf = isLeaf(tracks, t);
     const gone = row < 0 && tracks.columns.column("tensor.created")[t] <= step && wasThere(player, "node", t, step);
     setText(this.status, gone ? "gone with its graph" : leaf && (row < 0 || status === 2) ? "a leaf" : STATUS[status]);
-    this.dot.style.background = `var(--vg-status-${status})`;
+    if (this.dotted !== status) this.dot.style.background = `var(--vg-status-${status})`;
+    this.dotted = status;
     const chosen = player.selected >= 0;
     setText(this.why, chosen ? "selected:" : player.relations.tensorAt(step) >= 0 ? "of this event" : "of the event before");
     if (this.release.hidden === chosen) this.release.hidden = !chosen;
+    if (t === this.named) return;
+    this.named = t;
+    setText(this.name, visible(tracks.name(t)));
+    this.name.title = visible(tracks.name(t));
     setText(this.line, sentenceOf(player, t));
   }
   /** @param {number} t @param {number} step */
   drawLife(t, step) {
     const { player } = this;
     const { tracks, relations } = player;
-    const table = (name) => tracks.columns.column(`tensor.${name}`)[t];
-    const life = lifeAt(player, t, step);
+    const created = tracks.columns.column("tensor.created")[t];
+    const life = this.life(t, step);
     const root = relations.root(t);
-    const place3 = placeAt(player, t, step);
-    const offs = root === t ? 0 : table("view_offs");
-    const own = tracks.columns.column("tensor.external")[root] ? "not planned: its own" : "not planned";
-    const padded = life && life.padded > life.size ? `, padded to ${formatBytes(life.padded)}` : "";
-    this.show("plan", life ? [`${life.offset + offs} of ${life.where}, ${formatBytes(life.size)}${padded}`] : [own], life ? String(life.offset + offs) : "");
-    this.show("place", place3 ? [`${place3.offset} of buffer ${place3.buffer}${place3.name ? ` (${place3.name})` : ""}`] : ["no memory at this step"], place3 ? String(place3.offset) : "");
-    this.show("made", table("created") >= 0 ? [this.event(table("created"))] : ["before the recording"]);
+    this.show("made", created >= 0 ? [this.event(created)] : ["before the recording"]);
     const bytesOf = root === t ? [] : ["with", this.tensor(root)];
     const placed = nearest(eventsOf2(player, "TensorPlaced", "tensor", t), step);
     const given = life && life.assignedAt >= 0 ? life.assignedAt : placed;
@@ -2773,7 +2888,8 @@ var Inspector = class {
       /** @type {HTMLElement | null} */
       this.rows[row].element.nextElementSibling
     );
-    if (button) button.style.visibility = copied ? "" : "hidden";
+    const seen = copied ? "" : "hidden";
+    if (button && button.style.visibility !== seen) button.style.visibility = seen;
   }
   /** @param {number} t @returns {import("./links.js").Link} */
   tensor(t) {
@@ -2789,6 +2905,7 @@ var Inspector = class {
   }
   stop() {
     this.sizer.disconnect();
+    this.watcher.disconnect();
     this.walk.stop();
     this.values.stop();
   }
@@ -3777,10 +3894,10 @@ function placesOf2({ nExpert, lines }, w, h) {
   const n = Math.ceil(lines.length / per);
   return { left, wide, each: wide / nExpert, bars: barsHigh + 6, barsHigh, axis: barsHigh + 6 + 9, top, high: Math.min(TALLEST2, room / n), per, n };
 }
-function paintRouting(player, c, routed, places, pieces, at) {
+function paintRouting(player, c, routed, places, pieces2, at) {
   paintLoad(player, c, routed, places);
   paintGrid(player, c, routed, places);
-  paintNames(player, c, routed, places, pieces);
+  paintNames(player, c, routed, places, pieces2);
   paintAt(player, c, places, at);
 }
 function paintLoad({ palette, fonts }, c, { load, nExpert, nUsed, nTokens }, { left, wide, each, bars, barsHigh, axis }) {
@@ -3840,7 +3957,7 @@ function paintGrid({ palette }, c, { lines, nUsed, most }, { left, wide, each, t
   });
   c.globalAlpha = 1;
 }
-function paintNames({ palette, fonts }, c, { lines }, { left, top, high, per }, pieces) {
+function paintNames({ palette, fonts }, c, { lines }, { left, top, high, per }, pieces2) {
   const first = lines.findIndex((line) => line.now);
   c.fillStyle = palette.accent;
   const from = top + Math.floor(first / per) * high;
@@ -3853,7 +3970,7 @@ function paintNames({ palette, fonts }, c, { lines }, { left, top, high, per }, 
     const y = Math.max(top + 6, top + (Math.floor(t / per) + 0.5) * high);
     c.fillStyle = now ? palette.ink : palette.faint;
     c.fillText(String(pos), left - 10, y);
-    const piece = pieces.get(pos);
+    const piece = pieces2.get(pos);
     if (!piece || left < 80 || every > 1) continue;
     c.fillText(short(visiblePiece(piece), left > 100 ? 10 : 5), left - 18 - 6.4 * 4, y);
   }
@@ -3938,9 +4055,9 @@ function wholeOf(player, step, evaluation) {
 function piecesAt({ tracks }, step) {
   const track = tracks.track("token");
   const pos = track.col("pos");
-  const pieces = /* @__PURE__ */ new Map();
-  track.each(step, (r) => pieces.set(pos[r], track.str("piece", r)));
-  return pieces;
+  const pieces2 = /* @__PURE__ */ new Map();
+  track.each(step, (r) => pieces2.set(pos[r], track.str("piece", r)));
+  return pieces2;
 }
 
 // routing.js
@@ -4846,6 +4963,38 @@ function traceAcross(c, from, to) {
   c.bezierCurveTo(x0 + bend, from.y, x1 - bend, to.y, x1, to.y);
 }
 
+// marks.js
+var MARKS = {
+  added: { colour: (p) => p.good, dash: [], line: "solid", wide: 2, words: "added" },
+  removed: { colour: (p) => p.bad, dash: [5, 3], line: "dashed", wide: 2, words: "removed" },
+  changed: { colour: (p) => p.consumer, dash: [2, 2], line: "dotted", wide: 2, words: "changed" },
+  grown: { colour: (p) => p.backends[0], dash: [], line: "solid", wide: 2, words: "grown" },
+  shrunk: { colour: (p) => p.backends[0], dash: [5, 3], line: "dashed", wide: 2, words: "shrunk" },
+  longer: { colour: (p) => p.soft, dash: [], line: "solid", wide: 1.25, words: "lives longer" },
+  shorter: { colour: (p) => p.soft, dash: [2, 3], line: "dotted", wide: 1.25, words: "lives shorter" },
+  moved: { colour: (p) => p.source, dash: [], line: "solid", wide: 1.25, words: "moved" }
+};
+function byMark(marks) {
+  return (
+    /** @type {Mark[]} */
+    Object.keys(MARKS).map((mark) => (
+      /** @type {[Mark, number[]]} */
+      [mark, [...marks].filter(([, m]) => m === mark).map(([t]) => t)]
+    )).filter(([, tensors]) => tensors.length)
+  );
+}
+function markKeys(palette, marks) {
+  return byMark(marks).map(([mark, tensors]) => {
+    const { colour, line, wide, words } = MARKS[mark];
+    const sample = el("span", "vg-mark");
+    sample.style.border = `${Math.ceil(wide)}px ${line} ${colour(palette)}`;
+    return el("span", "vg-key", {}, [sample, el("span", "", { text: `${words} (${tensors.length})` })]);
+  });
+}
+function markWords(marks) {
+  return byMark(marks).map(([mark, tensors]) => `${tensors.length} ${MARKS[mark].words}`).join(", ");
+}
+
 // graph_marks.js
 var BAR4 = 4;
 var WHOLE_BELOW = 0.3;
@@ -4943,27 +5092,33 @@ function paintFound(c, player, folding, found, scale) {
   c.stroke();
   c.setLineDash([]);
 }
-var MARKS = ["added", "removed", "changed", "moved", "grown"];
-function markColour(palette, mark) {
-  return [palette.good, palette.bad, palette.consumer, palette.source, palette.backends[0]][Math.max(0, MARKS.indexOf(mark))];
-}
 function paintMarks2(c, player, folding, marks, scale) {
-  c.lineWidth = stroke(2, 1.8, scale);
-  for (const [t, mark] of marks) {
-    const row = folding.rowOf.get(t);
-    if (row === void 0) continue;
-    c.strokeStyle = markColour(player.palette, mark);
-    c.beginPath();
-    if (folding.shown(row)) outline(c, folding, row, 2);
-    else {
+  byMark(marks).forEach(([mark, tensors], k) => {
+    const { colour, dash, wide } = MARKS[mark];
+    const boxes = new Path2D();
+    const ticks = new Path2D();
+    const ticked = /* @__PURE__ */ new Set();
+    for (const t of tensors) {
+      const row = folding.rowOf.get(t);
+      if (row === void 0) continue;
+      if (folding.shown(row)) {
+        outline(boxes, folding, row, 2);
+        continue;
+      }
+      const section2 = folding.sectionOf[row];
+      if (ticked.has(section2)) continue;
+      ticked.add(section2);
       const { x, w } = cell(folding, row);
-      const { item } = folding.anchor(row);
-      const down = item.y + STRIP2.top + STRIP2.height + 3 + 2 * MARKS.indexOf(mark);
-      c.moveTo(x, down);
-      c.lineTo(x + Math.max(2, w), down);
+      const down = folding.items[folding.itemOf[section2]].y + STRIP2.top + STRIP2.height + 4 + 3 * k;
+      ticks.rect(x, down, Math.max(2, w), 2);
     }
-    c.stroke();
-  }
+    c.strokeStyle = c.fillStyle = colour(player.palette);
+    c.lineWidth = stroke(wide, wide * 0.9, scale);
+    c.setLineDash(dash.map((d) => d / Math.max(1, scale)));
+    c.stroke(boxes);
+    c.setLineDash([]);
+    c.fill(ticks);
+  });
 }
 function cell(folding, row) {
   const section2 = folding.sectionOf[row];
@@ -6267,9 +6422,8 @@ var GraphSearch = class {
 };
 
 // graph.js
-var BITMAPS2 = 8;
 var DEAR = 10;
-var REST = 120;
+var [REST, QUIET] = [120, 250];
 var GraphPane = class extends GraphCamera {
   /** @param {Player} player */
   constructor(player) {
@@ -6378,7 +6532,7 @@ var GraphPane = class extends GraphCamera {
     }
     this.redraw();
     const baked = [...this.drawings.values()].filter((d) => d.bitmap && d !== this.shown);
-    while (baked.length >= BITMAPS2) baked.shift().bitmap = null;
+    while (baked.length >= this.surface.most) baked.shift().bitmap = null;
   }
   resized() {
     for (const [index, drawing] of this.drawings) {
@@ -6414,22 +6568,16 @@ var GraphPane = class extends GraphCamera {
   toggleFilter(mode) {
     this.setFilter(this.filter.mode === mode ? "all" : mode);
   }
-  /** Outlines tensors as added, removed, changed, moved or grown, with a legend; an empty map takes all marks away.
-   * @param {Map<number, string>} marks tensor to mark */
+  /** Outlines tensors, and says in a legend as what; an empty map takes all marks away.
+   * @param {Map<number, import("./marks.js").Mark>} marks */
   mark(marks) {
     this.marks = marks;
     this.fillMarks();
     this.redraw();
   }
   fillMarks() {
-    const kinds = [...this.marks.values()];
-    const keys = MARKS.flatMap((mark) => {
-      const n = kinds.filter((kind) => kind === mark).length;
-      const line = el("span", "vg-mark");
-      line.style.borderColor = markColour(this.player.palette, mark);
-      return n ? [el("span", "vg-key", {}, [line, el("span", "", { text: `${mark} (${n})` })])] : [];
-    });
-    this.markLegend.replaceChildren(...keys);
+    this.markLegend.replaceChildren(...markKeys(this.player.palette, this.marks));
+    this.legend.classList.toggle("vg-marking", this.marks.size > 0);
   }
   toggleAll() {
     const drawing = this.shown;
@@ -6536,7 +6684,7 @@ var GraphPane = class extends GraphCamera {
       paintRings(c, player, folding, row, view.scale);
     });
     paintMinimap(c, player, surface, folding, view, row);
-    this.tell(drawing, t);
+    player.rest.after(this, QUIET, () => this.tell(drawing, t));
   }
   /** What a screen reader says of the pane. @param {Drawing} drawing @param {number} t the current node */
   tell({ folding }, t) {
@@ -6553,6 +6701,7 @@ var GraphPane = class extends GraphCamera {
     graph.n_nodes} nodes`];
     if (t >= 0) parts.push(`current: ${about2(t)}`);
     if (selected >= 0) parts.push(`selected: ${about2(selected)}`);
+    if (this.marks.size) parts.push(`marked: ${markWords(this.marks)}`);
     if (this.filter.mode !== "all") parts.push(`bright: ${this.filter.mode}, ${this.filter.kept?.size ?? 0} tensors`);
     const text = `${parts.join("; ")}. Enter opens or folds the block of the current node`;
     if (this.surface.box.getAttribute("aria-label") !== text) this.surface.box.setAttribute("aria-label", text);
@@ -6625,6 +6774,69 @@ var GraphPane = class extends GraphCamera {
   }
 };
 
+// groups.js
+var GROUPS = [
+  { name: "memory", title: "Memory", panes: ["map", "timeline"] },
+  { name: "events", title: "Events", panes: ["events"] },
+  { name: "details", title: "Details", panes: ["tables"] }
+];
+var [HIGH, SHORT2] = [1180, 900];
+var Groups = class {
+  /** @param {Player} player @param {string[]} names the panes that there are */
+  constructor(player, names) {
+    this.player = player;
+    this.groups = GROUPS.map((group) => ({ ...group, panes: group.panes.filter((name) => names.includes(name)) })).filter((group) => group.panes.length);
+    this.chosen = this.groups[0];
+    this.on = false;
+    this.tabs = this.groups.map((group, k) => {
+      const tab = el("button", "vg-tab", { type: "button", role: "tab", text: group.title, title: `${group.title} (${k + 1})` });
+      tab.addEventListener("click", () => this.choose(group));
+      return tab;
+    });
+    this.element = el("div", "vg-groups vg-tabs", { role: "tablist", "aria-label": "What stands under the graph" }, this.tabs);
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
+    this.show();
+  }
+  /** Whether a pane is one of those that wait behind a tab. @param {string} name */
+  hides(name) {
+    return this.on && !this.chosen.panes.includes(name) && this.groups.some((group) => group.panes.includes(name));
+  }
+  /** @param {boolean} on */
+  turn(on) {
+    this.on = on && this.groups.length > 1;
+    this.show();
+  }
+  /** @param {Group | undefined} group */
+  choose(group) {
+    if (!group || !this.on) return;
+    this.chosen = group;
+    this.show();
+    this.player.rearrange();
+  }
+  /** The group that a pane is of comes to the front. @param {string} name */
+  bring(name) {
+    if (this.hides(name)) this.choose(this.groups.find((group) => group.panes.includes(name)));
+  }
+  show() {
+    this.element.hidden = !this.on;
+    this.groups.forEach((group, k) => {
+      const chosen = group === this.chosen;
+      this.tabs[k].setAttribute("aria-selected", String(chosen));
+      this.tabs[k].tabIndex = chosen ? 0 : -1;
+    });
+  }
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const n = this.groups.length;
+    this.choose(this.groups[(this.groups.indexOf(this.chosen) + by + n) % n]);
+    this.tabs[this.groups.indexOf(this.chosen)].focus();
+  }
+};
+
 // keys.js
 var LEAP = 10;
 var STRIDE = 100;
@@ -6661,10 +6873,11 @@ var BINDINGS = [
   { keys: ["Alt+ArrowLeft", "Alt+ArrowRight", "Alt+ArrowUp", "Alt+ArrowDown"], shown: "Alt →", does: "move the graph; so do the other arrows", act: (p, e) => p.pane("graph")?.panBy(e.key) },
   { keys: ["i"], shown: "i", does: "light the way to the inputs", act: (p) => p.pane("graph")?.togglePath() },
   { keys: ["o"], shown: "o", does: "open or fold the current block", act: (p) => p.pane("graph")?.toggleHere() },
-  { keys: ["x"], shown: "x", does: "zoom the timeline to the tensor", act: (p) => p.pane("timeline")?.zoomToTensor() },
-  { keys: ["X"], shown: "X", does: "all of the timeline", act: (p) => p.pane("timeline")?.zoomOut() },
-  { keys: ["y"], shown: "y", does: "timeline by address, by tensor", act: (p) => p.pane("timeline")?.nextOrder() },
-  { keys: ["P"], shown: "P", does: "to the peak of the plan", act: (p) => p.pane("timeline")?.peak.go() },
+  { keys: ["x"], shown: "x", does: "zoom the timeline to the tensor", act: (p) => p.bring("timeline")?.zoomToTensor() },
+  { keys: ["X"], shown: "X", does: "all of the timeline", act: (p) => p.bring("timeline")?.zoomOut() },
+  { keys: ["y"], shown: "y", does: "timeline by address, by tensor", act: (p) => p.bring("timeline")?.nextOrder() },
+  { keys: ["P"], shown: "P", does: "to the peak of the plan", act: (p) => p.bring("timeline")?.peak.go() },
+  { keys: ["1", "2", "3"], shown: "1 2 3", does: "memory, events or details, where one is shown at a time", act: (p, e) => p.showGroup(Number(e.key) - 1) },
   { keys: ["c"], shown: "c", does: "copy the tensor's name", act: (p) => p.copyName() },
   { keys: ["Escape"], shown: "Esc", does: "close, let go of the selection", act: (p) => p.escape() },
   { keys: ["?"], shown: "?", does: "this card", act: (p) => p.help.toggle() }
@@ -6741,9 +6954,9 @@ var Help = class {
 
 // candidates.js
 var HOPS = 3;
-var PARTS = /* @__PURE__ */ new Set(["SearchBegin", "BlockConsidered", "BlockChosen", "BlockSplit", "BlockRemoved", "ChunkOpened", "ChunkGrown", "TensorAssigned"]);
+var PARTS2 = /* @__PURE__ */ new Set(["SearchBegin", "BlockConsidered", "BlockChosen", "BlockSplit", "BlockRemoved", "ChunkOpened", "ChunkGrown", "TensorAssigned"]);
 function searchAt(tracks, step) {
-  if (!PARTS.has(tracks.kindOf(step).name)) return null;
+  if (!PARTS2.has(tracks.kindOf(step).name)) return null;
   let begin = step;
   for (let hop = 0; hop < HOPS && begin >= 0 && tracks.kindOf(begin).name !== "SearchBegin"; hop++) begin = tracks.cause[begin];
   if (begin < 0 || tracks.kindOf(begin).name !== "SearchBegin") return null;
@@ -6799,6 +7012,62 @@ function searchWords(tracks, search) {
   const what = search.tensor >= 0 ? ` for ${tracks.name(search.tensor)}` : "";
   return [`Looking for ${formatBytes(search.size)}${what}`, ...search.candidates.map((c) => `${c.label}: ${c.words}`)].join("; ");
 }
+
+// map_buffers.js
+var BufferBars = class {
+  /** @param {MapPane} pane @param {number} left where bars begin, and as much is left free at their right @param {number} high */
+  constructor(pane, left, high) {
+    this.pane = pane;
+    this.left = left;
+    this.high = high;
+    this.kept = /* @__PURE__ */ new Map();
+  }
+  /** Paints a buffer's bar with the tensors chosen and current marked. @param {CanvasRenderingContext2D} c @param {number} step
+   * @param {Lane} lane @param {number} top @returns {Block[]} */
+  paint(c, step, lane, top) {
+    const { player, surface } = this.pane;
+    const { palette, selected, tracks } = player;
+    const wide = surface.width - 2 * this.left;
+    const key = [tracks.track("place").epoch(step), top, surface.width, surface.ratio, palette.page].join(" ");
+    let kept2 = this.kept.get(lane.id);
+    if (kept2?.key !== key) this.kept.set(lane.id, kept2 = this.make(key, step, lane, top, wide));
+    c.drawImage(kept2.bitmap, this.left, top, wide, this.high);
+    for (const owner of /* @__PURE__ */ new Set([player.relations.tensorAt(step), selected])) {
+      const block = kept2.of.get(owner);
+      if (!block) continue;
+      c.fillStyle = owner === selected ? palette.ink : palette.accent;
+      c.fillRect(block.x - 1, top - 2, Math.max(3, block.w), this.high + 4);
+    }
+    return kept2.blocks;
+  }
+  /** @param {string} key @param {number} step @param {Lane} lane @param {number} top @param {number} wide @returns {Kept} */
+  make(key, step, lane, top, wide) {
+    const { player, surface } = this.pane;
+    const { palette, tracks } = player;
+    const track = tracks.track("place");
+    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
+    const bitmap = el("canvas");
+    bitmap.width = Math.max(1, Math.round(wide * surface.ratio));
+    bitmap.height = Math.max(1, Math.round(this.high * surface.ratio));
+    const c = (
+      /** @type {CanvasRenderingContext2D} */
+      bitmap.getContext("2d", { alpha: false })
+    );
+    c.scale(surface.ratio, surface.ratio);
+    c.fillStyle = palette.panel;
+    c.fillRect(0, 0, wide, this.high);
+    const blocks = [];
+    track.each(step, (row) => {
+      if (buffer[row] !== lane.id) return;
+      const x = offset[row] / lane.extent * wide;
+      const w = Math.max(0.5, size[row] / lane.extent * wide);
+      c.fillStyle = palette.families[blocks.length % 2 ? 5 : 6];
+      c.fillRect(x, 0, w, this.high);
+      blocks.push({ x: this.left + x, w, y: top, h: this.high, owner: tensor[row], offset: offset[row], size: size[row], endless: false, allocator: -1, chunk: -1 });
+    });
+    return { key, bitmap, blocks, of: new Map(blocks.map((block) => [block.owner, block])) };
+  }
+};
 
 // map_chips.js
 var CHIP_LINE = 14;
@@ -7387,8 +7656,8 @@ var UsageLine = class {
     setText(values["largest free"], formatBytes(usage.largest));
     setText(values.padding, formatBytes(usage.padding));
     setText(values["never used"], buffer ? `${formatBytes(never)} (${percent3(never, buffer)})` : "–");
-    const pieces = usage.pieces === 1 ? "1 piece" : `${usage.pieces} pieces`;
-    return `${formatBytes(usage.held)} of ${formatBytes(usage.size)} are held, ${formatBytes(usage.free)} are free in ${pieces}, the largest ${formatBytes(usage.largest)}.`;
+    const pieces2 = usage.pieces === 1 ? "1 piece" : `${usage.pieces} pieces`;
+    return `${formatBytes(usage.held)} of ${formatBytes(usage.size)} are held, ${formatBytes(usage.free)} are free in ${pieces2}, the largest ${formatBytes(usage.largest)}.`;
   }
 };
 function percent3(part, whole2) {
@@ -7405,7 +7674,7 @@ var HEAD = 18;
 var GAP5 = 8;
 var CHUNK_BAR = 38;
 var BUFFER_BAR = 14;
-var QUIET = 22;
+var QUIET2 = 22;
 var RESERVE = 24;
 var USAGE = 38;
 var THINNEST = 2;
@@ -7428,9 +7697,10 @@ var MapPane = class {
     this.usage = new UsageLine(player);
     this.usage.element.hidden = !this.lanes.rows;
     this.motion = new Motion(player, this.surface);
+    this.bars = new BufferBars(this, LEFT5, BUFFER_BAR);
     this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
     const line = (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? USAGE : 0);
-    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - (player.short ? 0 : line)));
     this.fitter.observe(this.body);
     const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
     this.surface.box.style.minHeight = `${high}px`;
@@ -7445,7 +7715,8 @@ var MapPane = class {
     ];
     this.blocks = [];
     this.views = [];
-    this.timer = 0;
+    this.fresh = false;
+    this.least = 0;
     this.from = 0;
     this.to = 1;
     this.drawn = "";
@@ -7462,15 +7733,13 @@ var MapPane = class {
   contents(step) {
     const { tracks, relations, selected } = this.player;
     const acts = tracks.field(step, "chunk") !== void 0 || tracks.kindOf(step).name === "SearchBegin";
-    const rows = ["block", "chunk"].map((name) => tracks.track(name).openAt(step).join());
-    let placed = 0;
-    tracks.track("place").each(step, (row) => placed += row + 1);
-    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), placed, ...rows].join(" ");
+    const rows = ["block", "chunk", "place"].map((name) => tracks.track(name).epoch(step));
+    return [acts ? step : -1, relations.planAt(step)?.plan, selected, relations.tensorAt(step), ...rows].join(" ");
   }
   /** @param {number} bar how high a chunk's bar is */
   heightOf(bar2) {
     const { rows, idle, buffers } = this.lanes;
-    return rows * (HEAD + GAP5 + MARK + bar2 + AXIS3) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP5 + BUFFER_BAR) + 4;
+    return rows * (HEAD + GAP5 + MARK + bar2 + AXIS3) + (idle ? QUIET2 : 0) + buffers.length * (HEAD + GAP5 + BUFFER_BAR) + 4;
   }
   /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
   fit(room) {
@@ -7487,13 +7756,22 @@ var MapPane = class {
   }
   /** @param {number} step */
   draw(step) {
-    this.reserve.draw(step);
     const { surface } = this;
+    this.fresh = false;
     if (surface.width < 2 || this.lanes.none) return;
     const shown = this.contents(step);
-    if (shown !== this.drawn) this.paint(step);
+    this.fresh = shown !== this.drawn;
+    if (this.fresh) this.paint(step);
     this.drawn = shown;
     this.motion.show(step, this.views);
+  }
+  /** @param {number} step */
+  write(step) {
+    this.reserve.draw(step);
+    if (!this.fresh || !this.lanes.rows) return;
+    const chunks = this.lanes.chunksAt(step);
+    const usage = this.usage.draw(step, new Set(chunks.flatMap((lane) => lane ? [lane.allocator] : [])));
+    this.player.rest.after(this, QUIET_MS, () => this.say(step, usage));
   }
   /** @param {number} step */
   paint(step) {
@@ -7507,7 +7785,6 @@ var MapPane = class {
     const bar2 = this.chunkBar();
     let y = 2;
     const chunks = this.lanes.chunksAt(step);
-    if (this.lanes.rows) this.say(step, this.usage.draw(step, new Set(chunks.flatMap((lane) => lane ? [lane.allocator] : []))));
     for (const lane of chunks) {
       if (lane) this.drawChunk(c, step, lane, y, bar2);
       y += HEAD + MARK + bar2 + AXIS3 + GAP5;
@@ -7515,29 +7792,45 @@ var MapPane = class {
     if (this.lanes.idle) {
       c.font = `11px ${this.player.fonts.ui}`;
       c.fillStyle = palette.faint;
-      c.fillText(this.lanes.idleWords(chunks), LEFT5, y + QUIET / 2 - 7);
-      y += QUIET;
+      c.fillText(this.lanes.idleWords(chunks), LEFT5, y + QUIET2 / 2 - 7);
+      y += QUIET2;
     }
     for (const lane of this.lanes.buffers) {
       this.drawBuffer(c, step, lane, y);
       y += HEAD + BUFFER_BAR + GAP5;
     }
   }
-  /** What the picture shows, for those who do not see it: once the steps come to rest. @param {number} step @param {string} usage */
+  /** What the picture shows, for those who do not see it. @param {number} step @param {string} usage */
   say(step, usage) {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      const search = searchAt(this.player.tracks, step);
-      const words = search ? `${visible(searchWords(this.player.tracks, search))}.` : "";
-      this.surface.canvas.setAttribute("aria-label", `Memory at this step. ${usage} ${words}`.trim());
-    }, QUIET_MS);
+    const search = searchAt(this.player.tracks, step);
+    const words = search ? `${visible(searchWords(this.player.tracks, search))}.` : "";
+    this.surface.canvas.setAttribute("aria-label", `Memory at this step. ${usage} ${words}`.trim());
   }
-  /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
-   * @param {Lane} lane @param {number} step */
+  /** The bytes that a chunk's bar stands for. @param {Lane} lane @param {number} step */
   extentOf(lane, step) {
+    return Math.max(this.least, this.reachOf(lane, step));
+  }
+  /** The bytes that the longest bar needs at a step. @param {number} step @returns {number} */
+  reach(step) {
+    return Math.max(0, ...this.lanes.chunksAt(step).map((lane) => lane ? this.reachOf(lane, step) : 0));
+  }
+  /** Draws bars for at least so many bytes, as another map beside this one does. @param {number} bytes */
+  setLeast(bytes) {
+    if (bytes === this.least) return;
+    this.least = bytes;
+    this.resized();
+  }
+  /** What the plan of a step reaches of a chunk, so the scale holds while the plan does. @param {Lane} lane @param {number} step */
+  reachOf(lane, step) {
     const plan = this.lanes.planOf(lane.allocator, step);
     const chunk = plan?.chunks.find((k) => k.chunk === chunkNumber(plan, lane.allocator, lane.chunk));
     return Math.max(chunk ? chunk.size : lane.extent, 1);
+  }
+  /** Where a lane's bar ends: short of the right side where it is drawn to the scale of a larger one.
+   * @param {Lane} lane @param {number} extent @param {number} step */
+  endOf(lane, extent, step) {
+    const own = this.reachOf(lane, step);
+    return own < extent ? Math.max(LEFT5, Math.min(this.x(own, extent), this.surface.width - RIGHT4)) : this.surface.width - RIGHT4;
   }
   /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
   x(offset, extent) {
@@ -7572,14 +7865,15 @@ var MapPane = class {
     c.rect(LEFT5, y + HEAD, this.surface.width - LEFT5 - RIGHT4, MARK + bar2 + AXIS3);
     c.clip();
     c.fillStyle = palette.panel;
-    c.fillRect(LEFT5, top, this.surface.width - LEFT5 - RIGHT4, bar2);
+    const end = this.endOf(whole2, lane.extent, step);
+    c.fillRect(LEFT5, top, end - LEFT5, bar2);
     const owned = [];
     track.each(step, (row) => {
       if (allocator[row] !== lane.allocator || chunk[row] !== lane.chunk) return;
       const endless = size[row] < 0 || offset[row] + size[row] > ENDLESS;
-      const end = endless ? lane.extent : offset[row] + size[row];
+      const end2 = endless ? lane.extent : offset[row] + size[row];
       const x = this.x(offset[row], lane.extent);
-      const w = Math.max(THINNEST, this.x(end, lane.extent) - x);
+      const w = Math.max(THINNEST, this.x(end2, lane.extent) - x);
       const block = { x, w, y: top, h: bar2, owner: owner[row], offset: offset[row], size: size[row], endless, allocator: lane.allocator, chunk: lane.chunk };
       this.blocks.push(block);
       if (owner[row] >= 0) {
@@ -7590,7 +7884,7 @@ var MapPane = class {
       }
     });
     for (const block of owned) this.drawOwned(c, block);
-    this.drawExtent(c, lane, now, top, bar2);
+    this.drawExtent(c, lane, now, top, bar2, end);
     const view = this.viewOf(lane, y + HEAD, top, bar2);
     this.views.push(view);
     paintChips(this.player, c, view, chipsAt(this.player, step, view));
@@ -7660,8 +7954,9 @@ var MapPane = class {
     if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
   }
   /** The chunk's size so far: what lies beyond is not asked for yet.
-   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
-  drawExtent(c, lane, now, top, bar2) {
+   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar
+   * @param {number} end where the bar ends */
+  drawExtent(c, lane, now, top, bar2, end) {
     const { palette } = this.player;
     const x = Math.round(this.x(now, lane.extent)) - 0.5;
     c.lineWidth = 1;
@@ -7673,7 +7968,7 @@ var MapPane = class {
       c.stroke();
     }
     c.strokeStyle = palette.line;
-    c.strokeRect(LEFT5 + 0.5, top + 0.5, this.surface.width - LEFT5 - RIGHT4 - 1, bar2 - 1);
+    c.strokeRect(LEFT5 + 0.5, top + 0.5, end - LEFT5 - 1, bar2 - 1);
   }
   /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */
   drawAxis(c, lane, y) {
@@ -7693,33 +7988,9 @@ var MapPane = class {
   }
   /** @param {CanvasRenderingContext2D} c @param {number} step @param {Lane} lane @param {number} y */
   drawBuffer(c, step, lane, y) {
-    const { tracks, palette } = this.player;
-    const track = tracks.track("place");
-    const [buffer, offset, size, tensor] = ["buffer", "offset", "size", "tensor"].map((n) => track.col(n));
-    const top = y + HEAD;
-    let held = 0;
-    c.fillStyle = palette.panel;
-    c.fillRect(LEFT5, top, this.surface.width - LEFT5 - RIGHT4, BUFFER_BAR);
-    const wide = this.surface.width - LEFT5 - RIGHT4;
-    const [chosen, current] = [this.player.selected, this.player.relations.tensorAt(step)];
-    const marked = [];
-    track.each(step, (row) => {
-      if (buffer[row] !== lane.id) return;
-      held++;
-      const x = LEFT5 + offset[row] / lane.extent * wide;
-      const w = Math.max(0.5, size[row] / lane.extent * wide);
-      const owner = tensor[row];
-      const block = { x, w, y: top, h: BUFFER_BAR, owner, offset: offset[row], size: size[row], endless: false, allocator: -1, chunk: -1 };
-      this.blocks.push(block);
-      c.fillStyle = palette.families[held % 2 ? 6 : 5];
-      c.fillRect(x, top, w, BUFFER_BAR);
-      if (owner === chosen || owner === current) marked.push(block);
-    });
-    for (const { x, w, owner } of marked) {
-      c.fillStyle = owner === chosen ? palette.ink : palette.accent;
-      c.fillRect(x - 1, top - 2, Math.max(3, w), BUFFER_BAR + 4);
-    }
-    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${held} tensors in ${formatBytes(lane.extent)}`, y);
+    const blocks = this.bars.paint(c, step, lane, y + HEAD);
+    this.blocks.push(...blocks);
+    this.head(c, `${lane.label}${lane.usage ? ` · ${lane.usage}` : ""}`, `${blocks.length} tensors in ${formatBytes(lane.extent)}`, y);
   }
   listen() {
     const { box } = this.surface;
@@ -7784,7 +8055,6 @@ var MapPane = class {
     tip.show(this.surface.box, event.offsetX, event.offsetY, head, [...where, ...lifeOf(this.player, block.owner, step)]);
   }
   stop() {
-    clearTimeout(this.timer);
     this.motion.stop();
     this.fitter.disconnect();
     this.surface.stop();
@@ -7827,7 +8097,7 @@ var Notice = class {
 };
 
 // now.js
-var QUIET_MS2 = 350;
+var [HINT_MS, QUIET_MS2] = [100, 350];
 function splitGgml(text) {
   const at = text.lastIndexOf(", ");
   return at < 0 ? [text || "nowhere: ours alone", ""] : [text.slice(0, at), text.slice(at + 2)];
@@ -7839,6 +8109,7 @@ function splitOurs(text) {
 var Place = class {
   /** @param {string} word */
   constructor(word) {
+    this.whole = "";
     this.name = el("span", "vg-mono");
     this.directory = el("span", "vg-mono vg-soft vg-directory");
     this.file = el("span", "vg-mono vg-soft");
@@ -7850,8 +8121,10 @@ var Place = class {
     setText(this.name, name);
     setText(this.directory, path.slice(0, cut));
     setText(this.file, path.slice(cut));
-    const title2 = path ? `${name}, ${path}` : name;
-    if (this.element.title !== title2) this.element.title = title2;
+    this.whole = path ? `${name}, ${path}` : name;
+  }
+  hint() {
+    this.element.title = this.whole;
   }
 };
 var Now = class {
@@ -7877,7 +8150,6 @@ var Now = class {
       ]),
       this.live
     ]);
-    this.timer = 0;
   }
   /** @param {number} step */
   draw(step) {
@@ -7885,31 +8157,51 @@ var Now = class {
     const kind = tracks.kindOf(step);
     const text = visible(sentence(tracks, step));
     setText(this.line, text);
-    this.line.title = text;
     setText(this.kind, kind.name);
     this.ggml.show(...splitGgml(kind.ggml));
     this.ours.show(...splitOurs(kind.ours));
     const dot = `vg-dot vg-area-${areaGroup(kind.area)}`;
     if (this.dot.className !== dot) this.dot.className = dot;
     const cause = tracks.cause[step];
-    this.setAble(this.why, cause >= 0, cause);
-    this.setAble(this.back, this.player.history.length > 0);
-    this.say(text);
+    setAble(this.why, cause >= 0);
+    setAble(this.back, this.player.history.length > 0);
+    this.player.rest.after(this, HINT_MS, () => this.hint(text, cause));
+    this.player.rest.after(this.live, QUIET_MS2, () => setText(this.live, text));
   }
-  /** @param {HTMLButtonElement} button @param {boolean} able @param {number} [cause] */
-  setAble(button, able, cause = -1) {
-    if (button.disabled === able) button.disabled = !able;
-    if (button !== this.why) return;
-    const title2 = able ? `To its cause (w): ${visible(sentence(this.player.tracks, cause))}` : "Nothing in this trace caused this event";
-    if (button.title !== title2) button.title = title2;
+  /** What is said under the pointer. @param {string} text @param {number} cause */
+  hint(text, cause) {
+    this.line.title = text;
+    this.why.title = cause >= 0 ? `To its cause (w): ${visible(sentence(this.player.tracks, cause))}` : "Nothing in this trace caused this event";
+    for (const place3 of [this.ggml, this.ours]) place3.hint();
   }
-  /** Says the sentence aloud once the steps come to rest. @param {string} text */
-  say(text) {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => setText(this.live, text), QUIET_MS2);
+};
+function setAble(button, able) {
+  if (button.disabled === able) button.disabled = !able;
+}
+
+// rest.js
+var Rest = class {
+  constructor() {
+    this.waiting = /* @__PURE__ */ new Map();
+    this.timer = 0;
+  }
+  /** Calls `act` once `name`, mostly who asks, has not asked again for `ms`. @param {unknown} name @param {number} ms @param {() => void} act */
+  after(name, ms, act) {
+    this.waiting.set(name, { due: performance.now() + ms, act });
+    if (!this.timer) this.timer = setTimeout(() => this.look(), ms);
+  }
+  look() {
+    this.timer = 0;
+    const now = performance.now();
+    const ready = [...this.waiting].filter(([, { due }]) => due <= now);
+    for (const [name] of ready) this.waiting.delete(name);
+    for (const [, { act }] of ready) act();
+    const next = Math.min(...[...this.waiting.values()].map(({ due }) => due));
+    if (Number.isFinite(next) && !this.timer) this.timer = setTimeout(() => this.look(), Math.max(1, next - performance.now()));
   }
   stop() {
     clearTimeout(this.timer);
+    this.waiting.clear();
   }
 };
 
@@ -7920,10 +8212,10 @@ var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: 
 var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { min-width: 0; }\n.vg-saying { flex: none; margin: 0; height: 24px; line-height: 24px; padding: 0 12px; font-size: 12px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; contain: strict; border-top: 1px solid var(--vg-line); font-variant-numeric: tabular-nums; }\n.vg-saying strong { font-weight: 600; color: var(--vg-ink); margin-right: 10px; }\n.vg-saying strong.vg-wrong { color: var(--vg-bad); }\n.vg-detail .vg-canvas:focus-visible { outline-offset: -2px; }\n.vg-detail .vg-grid-head { border-top: 0; }\n.vg-pane .vg-tools > .vg-text-button { flex: none; white-space: nowrap; height: 24px; }\n.vg-pane-tables .vg-tabs { flex: 0 1 auto; }\n.vg-pane-tables .vg-tools > .vg-tools { flex: none; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-hint { display: none; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-select { max-width: 128px; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-text-button:disabled { display: none; }\n.vg-grid-head > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n";
 
 // graph.css
-var graph_default = '.vg-nearer { position: absolute; left: 8px; bottom: 8px; display: flex; flex-direction: column; border: 1px solid var(--vg-line); border-radius: 5px; background: var(--vg-raised); overflow: hidden; }\n.vg-nearer .vg-button { border-radius: 0; }\n.vg-nearer .vg-button + .vg-button { border-top: 1px solid var(--vg-line); }\n.vg-pane-graph .vg-tools { flex-wrap: nowrap; }\n.vg-pane-graph .vg-select { flex: 0 1 auto; min-width: 0; }\n.vg-filter.vg-on { color: var(--vg-accent); border-color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-found { position: absolute; right: 7px; top: 0; line-height: 24px; font-size: 11px; color: var(--vg-soft); pointer-events: none; font-variant-numeric: tabular-nums; background: var(--vg-page); padding-left: 4px; }\n.vg-found:empty { display: none; }\n.vg-pane-graph .vg-search-box { flex-basis: 220px; }\n.vg-search-box:has(.vg-found:not(:empty)) .vg-search { padding-right: 66px; }\n.vg-search-box input[type="search"]::-webkit-search-cancel-button { display: none; }\n.vg-mark-legend { display: contents; }\n.vg-mark { width: 12px; height: 9px; border: 2px solid; border-radius: 3px; }\n.vg-pane-graph .vg-pane-head { z-index: 3; }\n.vg-pane-graph .vg-results { left: 0; right: auto; width: min(440px, 90vw); }\n';
+var graph_default = '.vg-nearer { position: absolute; left: 8px; bottom: 8px; display: flex; flex-direction: column; border: 1px solid var(--vg-line); border-radius: 5px; background: var(--vg-raised); overflow: hidden; }\n.vg-nearer .vg-button { border-radius: 0; }\n.vg-nearer .vg-button + .vg-button { border-top: 1px solid var(--vg-line); }\n.vg-pane-graph .vg-tools { flex-wrap: nowrap; }\n.vg-pane-graph .vg-select { flex: 0 1 auto; min-width: 0; }\n.vg-filter.vg-on { color: var(--vg-accent); border-color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-found { position: absolute; right: 7px; top: 0; line-height: 24px; font-size: 11px; color: var(--vg-soft); pointer-events: none; font-variant-numeric: tabular-nums; background: var(--vg-page); padding-left: 4px; }\n.vg-found:empty { display: none; }\n.vg-pane-graph .vg-search-box { flex-basis: 220px; }\n.vg-search-box:has(.vg-found:not(:empty)) .vg-search { padding-right: 66px; }\n.vg-search-box input[type="search"]::-webkit-search-cancel-button { display: none; }\n.vg-pane-graph .vg-mark-legend { display: contents; }\n.vg-mark { flex: none; width: 14px; height: 9px; border-radius: 2px; }\n.vg-pane-graph .vg-pane-head { z-index: 3; }\n.vg-pane-graph .vg-results { left: 0; right: auto; width: min(440px, 90vw); }\n';
 
 // inspector.css
-var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts dd { display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; min-height: 22px; line-height: 22px; }\n.vg-facts dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow-y: auto; scrollbar-width: thin; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts dd:not(.vg-long) .vg-links { flex-wrap: nowrap; overflow: hidden; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
+var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { contain: size layout; display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { contain: size layout; margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts dd { contain: size layout; display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; height: 22px; line-height: 22px; }\n.vg-facts dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow: clip; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: clip; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts dd:not(.vg-long) .vg-links { flex-wrap: nowrap; }\n.vg-facts dd.vg-long .vg-links { overflow: hidden auto; scrollbar-width: thin; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { contain: size layout; margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
 
 // kv.css
 var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg-low { flex-direction: column; }\n.vg-kv-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; }\n.vg-kv-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-kv-facts p { margin: 0; }\n.vg-kv-facts .vg-pairs { grid-template-columns: 16px auto 1fr; }\n.vg-kv-facts .vg-pairs dd:last-of-type, .vg-kv-facts .vg-end { text-align: right; }\n.vg-heads { display: block; width: 100%; height: 46px; }\n.vg-low .vg-kv-facts { display: none; }\n.vg-kv-foot { display: none; flex: none; height: 22px; line-height: 22px; padding: 0 12px; font-size: 11.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-low .vg-kv-foot { display: block; }\n.vg-kv-foot .vg-key { margin-right: 12px; }\n.vg-kv-keys { display: flex; flex-wrap: wrap; gap: 2px 12px; }\n";
@@ -7941,10 +8233,10 @@ var live_default = '/* the controls of a live run, and the card of what a token 
 var routing_default = "/* routing */\n.vg-routing { flex-direction: row; }\n.vg-routing.vg-low { flex-direction: column; }\n.vg-routing-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; font-variant-numeric: tabular-nums; }\n.vg-routing-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-routing-facts p { margin: 0; }\n.vg-low .vg-routing-facts { display: none; }\n.vg-share { height: 6px; margin: 2px 0 4px; background: var(--vg-free); border-radius: 3px; overflow: hidden; }\n.vg-share span { display: block; height: 100%; background: var(--vg-families-0); }\n";
 
 // style.css
-var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { gap: 2px 10px; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { display: flex; flex-wrap: wrap; justify-content: space-between; }\n.vg-tiny .vg-slide { flex: 1 0 100%; order: 1; }\n.vg-tiny .vg-kin { order: 2; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n';
+var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens > .vg-stack { align-self: stretch; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one group of panes under the graph */\n.vg-groups { grid-area: groups; align-items: stretch; height: 30px; padding: 0 8px; background: var(--vg-page); }\n.vg-groups .vg-tab { height: 30px; padding: 0 12px; }\n.vg-groups .vg-tab[aria-selected="true"] { background: none; font-weight: 600; }\n.vg-grouped .vg-pane-events .vg-title, .vg-grouped .vg-pane-tables .vg-title { display: none; }\n.vg-grouped .vg-pane-tokens { max-height: 40px; }\n.vg-short .vg-usage, .vg-short .vg-reserve, .vg-short .vg-peak, .vg-short .vg-pane-timeline .vg-legend { display: none; }\n.vg-one .vg-groups { display: none; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { flex-wrap: nowrap; gap: 2px 10px; overflow-x: auto; scrollbar-width: none; mask-image: linear-gradient(to right, #000 calc(100% - 16px), transparent); }\n.vg-narrow .vg-legend.vg-marking { flex-wrap: wrap; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { display: flex; flex-wrap: wrap; justify-content: space-between; }\n.vg-tiny .vg-slide { flex: 1 0 100%; order: 1; }\n.vg-tiny .vg-kin { order: 2; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-mini .vg-pane-head { gap: 2px 10px; }\n.vg-mini .vg-tools { flex: 1 1 auto; min-width: min-content; max-width: 100%; gap: 4px; }\n.vg-mini .vg-tools .vg-hint { display: none; }\n.vg-mini .vg-pane-graph .vg-title { display: none; }\n.vg-mini .vg-pane-graph .vg-tools { flex-wrap: wrap; min-width: 0; }\n.vg-mini .vg-pane-graph .vg-search-box { flex: 1 1 calc(100% - 136px); }\n.vg-mini .vg-pane-graph .vg-tools > .vg-select { order: 1; flex: 1 1 40%; max-width: none; }\n.vg-mini .vg-pane-timeline .vg-select { max-width: 104px; }\n.vg-mini .vg-pane-tables .vg-tools { min-width: 0; }\n.vg-mini .vg-nowline, .vg-mini .vg-sentence { height: 63px; }\n.vg-mini .vg-sentence { -webkit-line-clamp: 3; }\n.vg-mini .vg-nowline { gap: 6px; }\n.vg-mini .vg-nowline .vg-group { flex-direction: column; }\n.vg-mini .vg-nowline .vg-text-button { width: 58px; height: 24px; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n.vg-grouped .vg-pane-tables .vg-tools > .vg-tabs { margin-right: auto; }\n';
 
 // timeline.css
-var timeline_default = '.vg-footnote { flex: none; height: 20px; contain: strict; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; contain: strict; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-peak-list { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-peak-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-peak-chip .vg-mono { font-size: 11.5px; }\n.vg-peak-chip:hover { background: var(--vg-panel); }\n.vg-peak-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-outline { display: inline-block; width: 14px; height: 9px; box-sizing: border-box; }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n.vg-tiny .vg-pane-timeline .vg-select { max-width: 120px; }\n';
+var timeline_default = '.vg-footnote { flex: none; height: 20px; contain: strict; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; contain: strict; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-peak-list { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-peak-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-peak-chip .vg-mono { font-size: 11.5px; }\n.vg-peak-chip:hover { background: var(--vg-panel); }\n.vg-peak-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n.vg-tiny .vg-pane-timeline .vg-select { max-width: 120px; }\n';
 
 // styles.js
 var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, routing_default, timeline_default, notice_default, live_default].join("\n");
@@ -7965,6 +8257,7 @@ var PeakLine = class {
     this.element = el("div", "vg-peaks", {}, [this.words, this.row]);
     this.made = /* @__PURE__ */ new WeakMap();
     this.chips = /* @__PURE__ */ new Map();
+    this.marked = -2;
   }
   /** To the peak. */
   go() {
@@ -7982,6 +8275,7 @@ var PeakLine = class {
     this.words.title = made.words;
     setText(this.button, `At the peak, position ${plan.peakPosition}`);
     this.list.replaceChildren(...made.nodes);
+    this.marked = -2;
     this.mark();
   }
   /** @param {Plan} plan @returns {Made} */
@@ -8017,6 +8311,8 @@ var PeakLine = class {
   /** Shows which of them is selected. */
   mark() {
     const chosen = this.player.selected;
+    if (chosen === this.marked) return;
+    this.marked = chosen;
     for (const [t, chip] of this.chips) {
       const pressed = String(t === chosen);
       if (chip.getAttribute("aria-pressed") !== pressed) chip.setAttribute("aria-pressed", pressed);
@@ -8037,13 +8333,6 @@ var TICK_HEIGHT = 22;
 var MOST_TICKS = 8;
 var DARK_INK = "#0b0e13";
 var LIGHT_INK = "#10151d";
-var MARKS2 = {
-  added: { colour: "good", dash: [] },
-  removed: { colour: "bad", dash: [5, 3] },
-  changed: { colour: "consumer", dash: [2, 2] },
-  moved: { colour: "source", dash: [8, 4] },
-  grown: { colour: "accent", dash: [8, 2, 2, 2] }
-};
 function bake(pane, c, plan) {
   const { player, surface } = pane;
   const { palette, tracks } = player;
@@ -8160,10 +8449,10 @@ function paintMarks3(pane, c, plan) {
   for (const row of pane.marks.size ? plan.rows : []) {
     const mark = pane.marks.get(tensor[row]);
     if (!mark) continue;
-    const { colour, dash } = MARKS2[mark];
+    const { colour, dash, wide } = MARKS[mark];
     const { x, y, w, h } = pane.box(plan, row);
-    c.strokeStyle = pane.player.palette[colour];
-    c.lineWidth = 2;
+    c.strokeStyle = colour(pane.player.palette);
+    c.lineWidth = wide;
     c.setLineDash(dash);
     c.strokeRect(x + 1, y + 1, Math.max(1, w - 2), Math.max(1, h - 2));
   }
@@ -8433,7 +8722,6 @@ var LEFT6 = 66;
 var RIGHT5 = 12;
 var TOP4 = 16;
 var BOTTOM = 32;
-var BITMAPS3 = 8;
 var QUIET_MS3 = 350;
 var STEP = 1.6;
 var LEAST_BYTES = 64;
@@ -8453,7 +8741,6 @@ var TimelinePane = class {
     this.baked = /* @__PURE__ */ new Map();
     this.drawn = "";
     this.brush = null;
-    this.timer = 0;
     this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
     this.note.hidden = player.tracks.track("life").length > 0;
@@ -8502,6 +8789,7 @@ var TimelinePane = class {
     for (const [text, mark, title2] of lines) this.legend.append(el("span", "vg-key vg-key-live", { title: title2 }, [el("span", mark), el("span", "", { text })]));
   }
   invalidate() {
+    this.markLegend.replaceChildren(...markKeys(this.player.palette, this.marks));
     this.forget();
   }
   /** What is baked and drawn no longer holds. */
@@ -8517,18 +8805,8 @@ var TimelinePane = class {
   /** Outlines tensors, and says in a legend as what; an empty map for none. @param {Map<number, Mark>} marks */
   mark(marks) {
     this.marks = marks;
-    const kinds = new Set(marks.values());
-    this.markLegend.hidden = !kinds.size;
-    this.markLegend.replaceChildren(
-      ...Object.entries(MARKS2).filter(([kind]) => kinds.has(
-        /** @type {Mark} */
-        kind
-      )).map(([kind, { colour, dash }]) => {
-        const box = el("span", "vg-outline");
-        box.style.border = `2px ${dash.length > 2 ? "double" : dash.length ? dash[0] < 3 ? "dotted" : "dashed" : "solid"} var(--vg-${colour})`;
-        return el("span", "vg-key", {}, [box, el("span", "", { text: kind })]);
-      })
-    );
+    this.markLegend.hidden = !marks.size;
+    this.markLegend.replaceChildren(...markKeys(this.player.palette, marks));
     this.resized();
   }
   /** @param {Order} order */
@@ -8548,7 +8826,6 @@ var TimelinePane = class {
     if (!this.reset.disabled) this.forget();
     this.plan = plan;
     this.reset.disabled = true;
-    this.peak.show(plan);
     if (!plan) return;
     this.stack = stackOf(this.player, plan, this.order);
     this.window = whole(plan, this.stack.top);
@@ -8633,27 +8910,30 @@ var TimelinePane = class {
     const key = `${plan.plan} ${position} ${this.player.selected}`;
     if (key === this.drawn && !this.brush) return;
     this.drawn = this.brush ? "" : key;
-    this.peak.mark();
     this.surface.blit(this.baked.get(plan) ?? this.keep(plan));
     paintStep(this, this.surface.begin(), plan, step, position);
-    this.say(position);
+    this.player.rest.after(this, QUIET_MS3, () => this.say(position));
+  }
+  write() {
+    if (this.peak.plan !== this.plan) this.peak.show(this.plan);
+    else this.peak.mark();
   }
   /** @param {Plan} plan */
   keep(plan) {
-    const { bitmap, context } = this.surface.layer();
+    const { baked, surface } = this;
+    const [oldest] = baked;
+    const spare = oldest && baked.size >= surface.most ? oldest[1] : null;
+    if (spare) baked.delete(oldest[0]);
+    const { bitmap, context } = spare ? { bitmap: spare, context: surface.over(spare) } : surface.layer();
     bake(this, context, plan);
-    if (this.baked.size >= BITMAPS3) this.baked.clear();
-    this.baked.set(plan, bitmap);
+    baked.set(plan, bitmap);
     return bitmap;
   }
-  /** What the picture shows, for those who do not see it: once the steps come to rest. @param {number} position */
+  /** What the picture shows, for those who do not see it. @param {number} position */
   say(position) {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      const held = this.live?.bytes[position];
-      const now = position < 0 || held === void 0 ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} live. `;
-      this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}`);
-    }, QUIET_MS3);
+    const held = this.live?.bytes[position];
+    const now = position < 0 || held === void 0 ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} live. `;
+    this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}${this.marks.size ? ` Marked: ${markWords(this.marks)}.` : ""}`);
   }
   /** To the nearest event about the node at a position. @param {number} position */
   goTo(position) {
@@ -8666,7 +8946,6 @@ var TimelinePane = class {
     if (target >= 0) this.player.go(target);
   }
   stop() {
-    clearTimeout(this.timer);
     this.surface.stop();
   }
 };
@@ -8754,6 +9033,8 @@ var ChoiceCard = class {
 
 // tokens.js
 var MOST5 = 600;
+var REST_MS2 = 120;
+var PAD5 = 6;
 var TokensPane = class {
   /** @param {Player} player */
   constructor(player) {
@@ -8840,6 +9121,15 @@ var TokensPane = class {
       this.made[k].classList.toggle("vg-now", row === so_far - 1);
     }
     this.shown = so_far;
+    this.player.rest.after(this, REST_MS2, () => this.follow());
+  }
+  /** Brings the line of the newest token into sight, where there are more lines than room. */
+  follow() {
+    const { body } = this;
+    const now = this.made[this.shown - 1 - this.first];
+    if (!now || body.scrollHeight <= body.clientHeight) return;
+    const [top, bottom] = [now.offsetTop - PAD5, now.offsetTop + now.offsetHeight + PAD5];
+    body.scrollTop = Math.max(bottom - body.clientHeight, Math.min(body.scrollTop, top));
   }
   invalidate() {
   }
@@ -8990,6 +9280,56 @@ var Transport = class {
   }
 };
 
+// warm.js
+var PAUSE_MS = 60;
+function pieces(player) {
+  const { tracks, relations } = player;
+  const middle = tracks.n >> 1;
+  const of = (step) => Math.max(0, relations.tensorAt(step));
+  const events = (
+    /** @type {const} */
+    ["TensorAssigned", "SearchBegin", "TensorFreed", "ParentReused", "TensorPlaced", "NodeBegin", "NodeSkipped"]
+  );
+  return [
+    () => relations.focus,
+    () => relations.plans,
+    () => relations.sources(0),
+    () => relations.consumers(0),
+    ...["block", "chunk", "place"].map((name) => () => tracks.track(name).ends),
+    ...events.map((kind) => () => eventsOf2(player, kind, "tensor", 0)),
+    () => rowAt(player, "node", of(middle), middle),
+    () => placeAt(player, of(middle), middle),
+    () => valuesAt(player, of(middle), middle),
+    () => lifeAt(player, of(middle), middle),
+    () => searchAt(tracks, middle),
+    () => liveSet(player, 0),
+    ...relations.plans.map((plan) => () => everUsed(player, plan))
+  ];
+}
+function warm(player) {
+  const todo = [() => void todo.push(...pieces(player))];
+  const { requestIdleCallback: idle } = (
+    /** @type {{requestIdleCallback?: typeof requestIdleCallback}} */
+    globalThis
+  );
+  let handle = 0;
+  const work = (deadline) => {
+    do
+      todo.shift()?.();
+    while (todo.length && (deadline?.timeRemaining() ?? 0) > 4);
+    if (todo.length) again();
+  };
+  const again = () => {
+    handle = idle ? idle(work, { timeout: 2e3 }) : setTimeout(work, PAUSE_MS);
+  };
+  again();
+  return () => {
+    todo.length = 0;
+    if (idle) cancelIdleCallback(handle);
+    else clearTimeout(handle);
+  };
+}
+
 // compare_head.js
 function arrows(text) {
   return visible(text).replaceAll("->", "→");
@@ -9090,9 +9430,11 @@ var ROW5 = 24;
 var SIGNS = { removed: "−", added: "+", changed: "≠", grown: "▲", shrunk: "▼", longer: "↔", shorter: "↔", moved: "↕" };
 var WORDS = { longer: "lives longer", shorter: "lives shorter" };
 var CompareTable = class {
-  /** @param {any} meta @param {(members: number[][], k: number) => void} show one of a row's tensors, in both */
-  constructor(meta, show) {
+  /** @param {any} meta @param {(members: number[][], k: number) => void} show one of a row's tensors, in both
+   * @param {() => void} filtered told when other rows stand */
+  constructor(meta, show, filtered) {
     this.show = show;
+    this.filtered = filtered;
     this.pairs = meta.pairs;
     this.kinds = meta.kinds;
     this.pair = this.pairs[meta.main];
@@ -9164,6 +9506,14 @@ var CompareTable = class {
     ));
     this.list.setLength(this.rows.length);
     this.empty.hidden = this.rows.length > 0;
+    this.filtered();
+  }
+  /** What the rows that stand say of the tensors of one side: of several differences the one that is asked for, else the
+   * first. @param {0 | 1} side @returns {Map<number, import("./marks.js").Mark>} */
+  marks(side) {
+    const marks = /* @__PURE__ */ new Map();
+    for (const row of this.rows) for (const members of row.members) if (members[side] >= 0) marks.set(members[side], this.kind || row.kinds[0]);
+    return marks;
   }
   /** @param {HTMLElement} element @param {ChangeRow} row */
   fillRow(element, row) {
@@ -9227,8 +9577,8 @@ var Compare = class {
     this.moving = false;
     this.hashTimer = 0;
     this.head = new CompareHead(this.meta);
-    this.table = new CompareTable(this.meta, (members, k) => this.show(members[k]));
-    this.link = el("button", "vg-button vg-text-button vg-cmp-link", { type: "button", "aria-pressed": "true", text: "Linked", title: "Step and select in both at once (l)" });
+    this.table = new CompareTable(this.meta, (members, k) => this.show(members[k]), () => this.mark());
+    this.link = el("button", "vg-button vg-text-button vg-cmp-link", { type: "button", "aria-pressed": "true", text: "Linked", title: "Step and select in both at once (L)" });
     this.link.addEventListener("click", () => this.setLinked(!this.linked));
     this.status = el("p", "vg-cmp-status vg-tabular", { "aria-live": "polite" });
     const sides = el("div", "vg-cmp-sides");
@@ -9246,6 +9596,7 @@ var Compare = class {
     this.right = this.makeSide("right", options.right, [column("event.b"), column("event.a"), column("twin.b")], sides);
     this.active = this.left;
     this.tensor = -1;
+    this.mark();
     this.setWidth(this.root.clientWidth);
     this.sizer.observe(this.root);
     this.onKey = (event) => this.key(event);
@@ -9264,6 +9615,17 @@ var Compare = class {
   setWidth(width) {
     this.root.classList.toggle("vg-cmp-narrow", width < NARROW2);
     this.paintStrips();
+  }
+  /** Outlines in both what stands in the table. */
+  mark() {
+    this.left?.player.mark(this.table.marks(0));
+    this.right?.player.mark(this.table.marks(1));
+  }
+  /** Both memory maps show as many bytes on a pixel while the sides are linked. */
+  scale() {
+    const sides = [this.left.player, this.right.player];
+    const most = this.linked ? Math.max(...sides.map((player) => player.reach())) : 0;
+    for (const player of sides) player.scale(most);
   }
   paintStrips() {
     for (const { strip, player } of [this.left, this.right]) {
@@ -9341,6 +9703,7 @@ var Compare = class {
     const other = this.other(side);
     const { at, exact } = this.answer(side, side.player.step());
     if (this.linked) other.player.setStep(at);
+    this.scale();
     side.mark.hidden = true;
     other.mark.hidden = !this.linked || exact;
     setText(other.mark, "waits");
@@ -9398,7 +9761,7 @@ var Compare = class {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const ours = this.root.contains(target) || target === document.body || target === document.documentElement;
     if (!ours || target.matches("input, select, textarea")) return;
-    const own = { l: () => this.setLinked(!this.linked), "[": () => this.jump(-1), "]": () => this.jump(1) }[event.key];
+    const own = { L: () => this.setLinked(!this.linked), "[": () => this.jump(-1), "]": () => this.jump(1) }[event.key];
     if (own) {
       own();
       event.preventDefault();
@@ -9641,10 +10004,11 @@ function panel(options) {
 
 // player.js
 var PANES2 = ["tokens", "graph", "map", "timeline", "events", "tables"];
-var CANVASES = /* @__PURE__ */ new Set(["graph", "map", "timeline"]);
+var WORDS2 = /* @__PURE__ */ new Set(["tokens", "events"]);
 var HISTORY = 200;
+var ADDRESS_MS = 150;
 var PANE_HEAD = 34;
-var [TINY, WIDE3] = [660, 1e3];
+var [MINI, TINY, WIDE3] = [480, 660, 1e3];
 var Player = class {
   /** @param {Options} options */
   constructor(options) {
@@ -9680,18 +10044,29 @@ var Player = class {
     this.frames = /* @__PURE__ */ new Map();
     this.unseen = /* @__PURE__ */ new Set();
     this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { rootMargin: "80px" });
-    this.sizer = new ResizeObserver((entries) => this.setWidth(entries[entries.length - 1].contentRect.width));
+    this.sizer = new ResizeObserver((entries) => {
+      const { width, height } = entries[entries.length - 1].contentRect;
+      this.setSize(width, height);
+    });
     this.ready = false;
     this.headDirty = true;
-    this.hashTimer = 0;
+    this.rest = new Rest();
     this.panes = makePanes(this, options.panes ?? null);
+    this.groups = new Groups(this, options.panes ? [] : this.panes.map((pane) => pane.name));
+    this.width = 0;
+    this.height = 0;
     this.unlisten = listenKeys(this, options.hash ?? false);
     this.onHash = () => this.readHash();
     this.build();
     this.ready = true;
     this.readHash();
     this.redrawAll();
-    this.later = setTimeout(() => this.transport.paintStrip(), 50);
+    this.later = setTimeout(() => {
+      this.transport.paintStrip();
+      this.cool = warm(this);
+    }, 50);
+    this.cool = () => {
+    };
   }
   get palette() {
     return this.theme.palette;
@@ -9699,9 +10074,12 @@ var Player = class {
   build() {
     const { root, options } = this;
     const head = el("header", "vg-head", {}, [this.transport.element, this.now.element]);
-    for (const pane of this.panes) this.grid.append(this.makeFrame(pane));
+    for (const pane of this.panes) {
+      this.grid.append(this.makeFrame(pane));
+      if (pane.name === "graph") this.grid.append(this.groups.element);
+    }
     root.append(head, this.grid, this.help.element);
-    this.setWidth(root.clientWidth);
+    this.setSize(root.clientWidth, root.clientHeight);
     this.sizer.observe(root);
     root.dataset.vgPanes = this.panes.map((p) => p.name).join(" ");
     root.classList.toggle("vg-fill", options.fill ?? options.hash ?? false);
@@ -9713,13 +10091,33 @@ var Player = class {
     if (options.hash) globalThis.addEventListener("hashchange", this.onHash);
   }
   /** One column or two. Classes, not container queries: those would make every change of style wait for a layout.
-   * @param {number} width */
-  setWidth(width) {
+   * @param {number} width @param {number} height */
+  setSize(width, height) {
+    [this.width, this.height] = [width, height];
     this.root.classList.toggle("vg-wide", width >= WIDE3);
     this.root.classList.toggle("vg-narrow", width < WIDE3);
     this.root.classList.toggle("vg-tiny", width < TINY);
-    const least = Object.fromEntries(this.panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
-    Object.assign(this.grid.style, arrange(this.panes.map((pane) => pane.name), width >= WIDE3, least));
+    this.root.classList.toggle("vg-mini", width < MINI);
+    this.groups.turn(width < WIDE3 && height < HIGH && this.pane("graph") !== void 0);
+    this.root.classList.toggle("vg-grouped", this.groups.on);
+    this.root.classList.toggle("vg-short", this.short);
+    this.rearrange();
+  }
+  /** Whether there is no room for what a pane adds to its picture. */
+  get short() {
+    return this.groups.on && this.height < SHORT2 && !this.expanded;
+  }
+  /** Which panes stand where. */
+  rearrange() {
+    const { groups, panes } = this;
+    for (const [pane, frame2] of this.frames) {
+      const hidden = this.expanded ? pane.name !== this.expanded : groups.hides(pane.name);
+      if (frame2.hidden !== hidden) frame2.hidden = hidden;
+    }
+    const least = Object.fromEntries(panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
+    const names = panes.map((pane) => pane.name).filter((name) => !groups.hides(name));
+    Object.assign(this.grid.style, groups.on ? arrangeGroup(names) : arrange(names, this.width >= WIDE3, least));
+    this.redrawAll();
   }
   /** @param {Pane} pane */
   makeFrame(pane) {
@@ -9738,12 +10136,21 @@ var Player = class {
   pane(name) {
     return this.panes.find((pane) => pane.name === name);
   }
+  /** The pane of that name, brought into sight where others stand before it. @param {string} name @returns {any} */
+  bring(name) {
+    this.groups.bring(name);
+    return this.pane(name);
+  }
+  /** Shows the k-th group of panes under the graph, where one is shown at a time. @param {number} k */
+  showGroup(k) {
+    if (this.groups.on) this.groups.choose(this.groups.groups[k]);
+    else this.notice.say("All panes are shown.");
+  }
   /** Shows one pane alone, or all again. @param {Pane} pane */
   expand(pane) {
     this.expanded = this.expanded === pane.name ? "" : pane.name;
     for (const [other, frame2] of this.frames) {
       frame2.classList.toggle("vg-alone", other.name === this.expanded);
-      frame2.hidden = this.expanded !== "" && other.name !== this.expanded;
       const button = (
         /** @type {HTMLElement} */
         frame2.querySelector(".vg-expand")
@@ -9752,7 +10159,8 @@ var Player = class {
       setIcon(button, alone ? "shrink" : "expand", alone ? "Show all panes" : `Show ${other.title} alone`);
     }
     this.root.classList.toggle("vg-one", this.expanded !== "");
-    this.redrawAll();
+    this.root.classList.toggle("vg-short", this.short);
+    this.rearrange();
   }
   // ---- moving
   /** @param {number} step */
@@ -9833,6 +10241,10 @@ var Player = class {
     this.redrawAll();
     if (this.options.hash) this.writeHash();
   }
+  /** Outlines tensors in graph and timeline, each as what its mark says. @param {Map<number, import("./marks.js").Mark>} marks */
+  mark(marks) {
+    for (const name of ["graph", "timeline"]) this.pane(name)?.mark(marks);
+  }
   escape() {
     if (this.help.shown) this.help.toggle();
     else if (this.expanded) this.expand(this.pane(this.expanded));
@@ -9846,11 +10258,10 @@ var Player = class {
     this.redrawAll();
   }
   writeHash() {
-    clearTimeout(this.hashTimer);
-    this.hashTimer = setTimeout(() => {
+    this.rest.after(this, ADDRESS_MS, () => {
       const tensor = this.selected >= 0 ? `&tensor=${this.selected}` : "";
       globalThis.history.replaceState(null, "", `#step=${this.step}${tensor}`);
-    }, 150);
+    });
   }
   // ---- drawing: at once for the first change in a frame, once more at its end if more came
   /** @param {Pane} pane */
@@ -9879,16 +10290,20 @@ var Player = class {
       });
     }
   }
-  /** Scrolling first, while the layout is clean; then canvases; then text: so that a step costs one layout. */
+  /** Scrolling first, while the layout is clean; then drawings, since a font that is set in one waits for the style of all
+   * that has changed; then words: so that a step costs one style and one layout. */
   paint() {
     const { step } = this;
     const due = this.panes.filter((pane) => this.dirty.has(pane) && !this.unseen.has(pane) && (!this.expanded || pane.name === this.expanded));
     for (const pane of due) pane.prepare?.(step);
     for (const pane of due) {
       this.dirty.delete(pane);
-      if (CANVASES.has(pane.name)) pane.draw(step);
+      if (!WORDS2.has(pane.name)) pane.draw(step);
     }
-    for (const pane of due) if (!CANVASES.has(pane.name)) pane.draw(step);
+    for (const pane of due) {
+      if (WORDS2.has(pane.name)) pane.draw(step);
+      pane.write?.(step);
+    }
     if (!this.headDirty) return;
     this.headDirty = false;
     this.transport.draw(step);
@@ -9912,13 +10327,13 @@ var Player = class {
   destroy() {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.later);
-    clearTimeout(this.hashTimer);
+    this.cool();
+    this.rest.stop();
     globalThis.removeEventListener("hashchange", this.onHash);
     this.unlisten();
     this.watcher.disconnect();
     this.sizer.disconnect();
     this.transport.stop();
-    this.now.stop();
     this.notice.stop();
     this.theme.stop();
     for (const pane of this.panes) pane.stop();
@@ -9946,6 +10361,9 @@ function create(options) {
       step: () => player.step,
       setStep: (i) => player.moveTo(player.clamp(i)),
       select: (tensor) => player.select(tensor),
+      mark: (marks) => player.mark(marks),
+      reach: () => player.pane("map")?.reach(player.step) ?? 0,
+      scale: (bytes) => player.pane("map")?.setLeast(bytes),
       destroy: () => player.destroy()
     };
   } catch (error) {
@@ -9953,6 +10371,8 @@ function create(options) {
     options.host.replaceChildren(el("div", "vg-broken", { role: "alert", text }));
     return { step: () => 0, setStep: () => {
     }, select: () => {
+    }, mark: () => {
+    }, reach: () => 0, scale: () => {
     }, destroy: () => options.host.replaceChildren() };
   }
 }

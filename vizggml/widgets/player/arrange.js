@@ -10,7 +10,26 @@ const NARROW_MOST = 270;
 const DETAIL = [180, 1];
 const COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
 
+/** Where one group stands under the graph: each part's share; the graph keeps its place whatever the group. @type {Record<string, [number, number]>} */
+const GROUPED = { graph: [238, 43], map: [147, 27], timeline: [170, 30], events: [160, 57], tables: [160, 57] };
+
 /** @typedef {{left: string[], right: string[]}} Band panes one under the other, beside each other; one side may be empty */
+
+/** The grid of the tokens, the graph, the tabs and one group of panes, as CSS. @param {string[]} names the panes shown */
+export function arrangeGroup(names) {
+  const rows = names.flatMap((name) => {
+    if (name === "tokens") return ["max-content"];
+    const [least, share] = GROUPED[name] ?? DETAIL;
+    return name === "graph" ? [`minmax(${least}px, ${share}fr)`, "max-content"] : [`minmax(${least}px, ${share}fr)`];
+  });
+  const areas = names.flatMap((name) => (name === "graph" ? [name, "groups"] : [name])).map((name) => `"${name}"`);
+  if (names[names.length - 1] !== "timeline") {
+    // as many lines between panes as where there are two
+    areas.push('"."');
+    rows.push("0px");
+  }
+  return { gridTemplateAreas: areas.join(" "), gridTemplateRows: rows.join(" "), gridTemplateColumns: "minmax(0, 1fr)" };
+}
 
 /** @param {string[]} names @returns {Band[]} */
 function bandsOf(names) {

@@ -37,8 +37,8 @@ export class Compare {
     this.moving = false;
     this.hashTimer = 0;
     this.head = new CompareHead(this.meta);
-    this.table = new CompareTable(this.meta, (members, k) => this.show(members[k]));
-    this.link = el("button", "vg-button vg-text-button vg-cmp-link", { type: "button", "aria-pressed": "true", text: "Linked", title: "Step and select in both at once (l)" });
+    this.table = new CompareTable(this.meta, (members, k) => this.show(members[k]), () => this.mark());
+    this.link = el("button", "vg-button vg-text-button vg-cmp-link", { type: "button", "aria-pressed": "true", text: "Linked", title: "Step and select in both at once (L)" });
     this.link.addEventListener("click", () => this.setLinked(!this.linked));
     this.status = el("p", "vg-cmp-status vg-tabular", { "aria-live": "polite" });
     const sides = el("div", "vg-cmp-sides");
@@ -56,6 +56,7 @@ export class Compare {
     this.right = this.makeSide("right", options.right, [column("event.b"), column("event.a"), column("twin.b")], sides);
     this.active = this.left;
     this.tensor = -1;
+    this.mark();
     this.setWidth(this.root.clientWidth);
     this.sizer.observe(this.root);
     this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
@@ -71,6 +72,19 @@ export class Compare {
   setWidth(width) {
     this.root.classList.toggle("vg-cmp-narrow", width < NARROW);
     this.paintStrips();
+  }
+
+  /** Outlines in both what stands in the table. */
+  mark() {
+    this.left?.player.mark(this.table.marks(0));
+    this.right?.player.mark(this.table.marks(1));
+  }
+
+  /** Both memory maps show as many bytes on a pixel while the sides are linked. */
+  scale() {
+    const sides = [this.left.player, this.right.player];
+    const most = this.linked ? Math.max(...sides.map((player) => player.reach())) : 0;
+    for (const player of sides) player.scale(most);
   }
 
   paintStrips() {
@@ -145,6 +159,7 @@ export class Compare {
     const other = this.other(side);
     const { at, exact } = this.answer(side, side.player.step());
     if (this.linked) other.player.setStep(at);
+    this.scale();
     side.mark.hidden = true;
     other.mark.hidden = !this.linked || exact;
     setText(other.mark, "waits");
@@ -206,7 +221,7 @@ export class Compare {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const ours = this.root.contains(target) || target === document.body || target === document.documentElement;
     if (!ours || target.matches("input, select, textarea")) return;
-    const own = { l: () => this.setLinked(!this.linked), "[": () => this.jump(-1), "]": () => this.jump(1) }[event.key];
+    const own = { L: () => this.setLinked(!this.linked), "[": () => this.jump(-1), "]": () => this.jump(1) }[event.key];
     if (own) {
       own();
       event.preventDefault();

@@ -17,9 +17,11 @@ const SIGNS = { removed: "−", added: "+", changed: "≠", grown: "▲", shrunk
 const WORDS = { longer: "lives longer", shorter: "lives shorter" };
 
 export class CompareTable {
-  /** @param {any} meta @param {(members: number[][], k: number) => void} show one of a row's tensors, in both */
-  constructor(meta, show) {
+  /** @param {any} meta @param {(members: number[][], k: number) => void} show one of a row's tensors, in both
+   * @param {() => void} filtered told when other rows stand */
+  constructor(meta, show, filtered) {
     this.show = show;
+    this.filtered = filtered;
     /** @type {PairRows[]} */
     this.pairs = meta.pairs;
     this.kinds = meta.kinds;
@@ -92,6 +94,15 @@ export class CompareTable {
     this.list.setCurrent(this.rows.indexOf(/** @type {ChangeRow} */ (this.shown[0])));
     this.list.setLength(this.rows.length);
     this.empty.hidden = this.rows.length > 0;
+    this.filtered();
+  }
+
+  /** What the rows that stand say of the tensors of one side: of several differences the one that is asked for, else the
+   * first. @param {0 | 1} side @returns {Map<number, import("./marks.js").Mark>} */
+  marks(side) {
+    const marks = new Map();
+    for (const row of this.rows) for (const members of row.members) if (members[side] >= 0) marks.set(members[side], this.kind || row.kinds[0]);
+    return marks;
   }
 
   /** @param {HTMLElement} element @param {ChangeRow} row */

@@ -4,9 +4,10 @@ import { el, iconButton, setIcon, setText } from "./dom.js";
 import { Folding } from "./folding.js";
 import { GraphCamera } from "./graph_camera.js";
 import { GraphFilter, MODES, reach } from "./graph_filter.js";
-import { MARKS, STRIP, markColour, paintFound, paintKin, paintMarks, paintMinimap, paintPlaces, paintRings, paintStatus, paintUnlike } from "./graph_marks.js";
+import { STRIP, paintFound, paintKin, paintMarks, paintMinimap, paintPlaces, paintRings, paintStatus, paintUnlike } from "./graph_marks.js";
 import { GraphPainter, detail } from "./graph_paint.js";
 import { listenGraph } from "./graph_pointer.js";
+import { markKeys, markWords } from "./marks.js";
 import { GraphSearch } from "./search.js";
 import { formatDims, visible } from "./sentence.js";
 import { nameBackends, paintBackends, paintCopies } from "./splits.js";
@@ -41,7 +42,7 @@ export class GraphPane extends GraphCamera {
     this.status = new Uint8Array(player.tracks.nTensors);
     /** @type {number[]} */
     this.found = [];
-    /** @type {Map<number, string>} */
+    /** @type {Map<number, import("./marks.js").Mark>} */
     this.marks = new Map();
     this.cost = 0;
     this.resting = 0;
@@ -180,8 +181,8 @@ export class GraphPane extends GraphCamera {
     this.setFilter(this.filter.mode === mode ? "all" : mode);
   }
 
-  /** Outlines tensors as added, removed, changed, moved or grown, with a legend; an empty map takes all marks away.
-   * @param {Map<number, string>} marks tensor to mark */
+  /** Outlines tensors, and says in a legend as what; an empty map takes all marks away.
+   * @param {Map<number, import("./marks.js").Mark>} marks */
   mark(marks) {
     this.marks = marks;
     this.fillMarks();
@@ -189,14 +190,8 @@ export class GraphPane extends GraphCamera {
   }
 
   fillMarks() {
-    const kinds = [...this.marks.values()];
-    const keys = MARKS.flatMap((mark) => {
-      const n = kinds.filter((kind) => kind === mark).length;
-      const line = el("span", "vg-mark");
-      line.style.borderColor = markColour(this.player.palette, mark);
-      return n ? [el("span", "vg-key", {}, [line, el("span", "", { text: `${mark} (${n})` })])] : [];
-    });
-    this.markLegend.replaceChildren(...keys);
+    this.markLegend.replaceChildren(...markKeys(this.player.palette, this.marks));
+    this.legend.classList.toggle("vg-marking", this.marks.size > 0);
   }
 
   toggleAll() {
@@ -330,6 +325,7 @@ export class GraphPane extends GraphCamera {
     const parts = [`Graph ${graph.graph}, ${/** @type {any} */ (graph).n_nodes} nodes`];
     if (t >= 0) parts.push(`current: ${about(t)}`);
     if (selected >= 0) parts.push(`selected: ${about(selected)}`);
+    if (this.marks.size) parts.push(`marked: ${markWords(this.marks)}`);
     if (this.filter.mode !== "all") parts.push(`bright: ${this.filter.mode}, ${this.filter.kept?.size ?? 0} tensors`);
     const text = `${parts.join("; ")}. Enter opens or folds the block of the current node`;
     if (this.surface.box.getAttribute("aria-label") !== text) this.surface.box.setAttribute("aria-label", text);

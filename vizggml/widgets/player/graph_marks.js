@@ -1,6 +1,7 @@
 // What a step paints over the graph's bitmap: statuses, the current node and its kin, what was found, the small map.
 
 import { NEAR_LINES, inSight, isSeen, nearType, roundRect, widthOf } from "./graph_paint.js";
+import { MARKS, byMark } from "./marks.js";
 import { visible } from "./sentence.js";
 
 /** @typedef {import("./player.js").Player} Player */
@@ -81,7 +82,7 @@ function paintStrip(c, player, folding, item, status, members) {
   });
 }
 
-/** @param {Context} c @param {Folding} folding @param {number} row @param {number} by */
+/** @param {Context | Path2D} c @param {Folding} folding @param {number} row @param {number} by */
 function outline(c, folding, row, by) {
   const { w, h } = folding.graph.nodes;
   c.roundRect(folding.x(row) - w[row] / 2 - by, folding.y(row) - h[row] / 2 - by, w[row] + 2 * by, h[row] + 2 * by, 4 + by);
@@ -127,32 +128,35 @@ export function paintFound(c, player, folding, found, scale) {
   c.setLineDash([]);
 }
 
-export const MARKS = ["added", "removed", "changed", "moved", "grown"];
-
-/** The colour of a mark. @param {import("./theme.js").Palette} palette @param {string} mark */
-export function markColour(palette, mark) {
-  return [palette.good, palette.bad, palette.consumer, palette.source, palette.backends[0]][Math.max(0, MARKS.indexOf(mark))];
-}
-
-/** Outlines marked tensors; in a card, ticks over the blocks that hold some. @param {Context} c @param {Player} player
- * @param {Folding} folding @param {Map<number, string>} marks @param {number} scale */
+/** Outlines marked tensors; in a card, ticks under the blocks that hold some. @param {Context} c @param {Player} player
+ * @param {Folding} folding @param {Map<number, import("./marks.js").Mark>} marks @param {number} scale */
 export function paintMarks(c, player, folding, marks, scale) {
-  c.lineWidth = stroke(2, 1.8, scale);
-  for (const [t, mark] of marks) {
-    const row = folding.rowOf.get(t);
-    if (row === undefined) continue;
-    c.strokeStyle = markColour(player.palette, mark);
-    c.beginPath();
-    if (folding.shown(row)) outline(c, folding, row, 2);
-    else {
+  byMark(marks).forEach(([mark, tensors], k) => {
+    const { colour, dash, wide } = MARKS[mark];
+    const boxes = new Path2D();
+    const ticks = new Path2D();
+    const ticked = new Set();
+    for (const t of tensors) {
+      const row = folding.rowOf.get(t);
+      if (row === undefined) continue;
+      if (folding.shown(row)) {
+        outline(boxes, folding, row, 2);
+        continue;
+      }
+      const section = folding.sectionOf[row];
+      if (ticked.has(section)) continue;
+      ticked.add(section);
       const { x, w } = cell(folding, row);
-      const { item } = folding.anchor(row);
-      const down = item.y + STRIP.top + STRIP.height + 3 + 2 * MARKS.indexOf(mark);
-      c.moveTo(x, down);
-      c.lineTo(x + Math.max(2, w), down);
+      const down = folding.items[folding.itemOf[section]].y + STRIP.top + STRIP.height + 4 + 3 * k;
+      ticks.rect(x, down, Math.max(2, w), 2);
     }
-    c.stroke();
-  }
+    c.strokeStyle = c.fillStyle = colour(player.palette);
+    c.lineWidth = stroke(wide, wide * 0.9, scale);
+    c.setLineDash(dash.map((d) => d / Math.max(1, scale)));
+    c.stroke(boxes);
+    c.setLineDash([]);
+    c.fill(ticks);
+  });
 }
 
 /** Where the block of `row` lies in its card's strip. @param {Folding} folding @param {number} row */

@@ -54,7 +54,7 @@ export class MapPane {
     this.bars = new BufferBars(this, LEFT, BUFFER_BAR);
     this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
     const line = (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? USAGE : 0);
-    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - line));
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - (player.short ? 0 : line)));
     this.fitter.observe(this.body);
     const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
     this.surface.box.style.minHeight = `${high}px`;
@@ -73,6 +73,7 @@ export class MapPane {
     this.views = [];
     /** Whether this step has drawn something new. */
     this.fresh = false;
+    this.least = 0;
     this.from = 0;
     this.to = 1;
     this.drawn = "";
@@ -173,12 +174,35 @@ export class MapPane {
     this.surface.canvas.setAttribute("aria-label", `Memory at this step. ${usage} ${words}`.trim());
   }
 
-  /** The bytes that a chunk's bar stands for: what the plan of this step reaches, so the scale holds while the plan does.
-   * @param {Lane} lane @param {number} step */
+  /** The bytes that a chunk's bar stands for. @param {Lane} lane @param {number} step */
   extentOf(lane, step) {
+    return Math.max(this.least, this.reachOf(lane, step));
+  }
+
+  /** The bytes that the longest bar needs at a step. @param {number} step @returns {number} */
+  reach(step) {
+    return Math.max(0, ...this.lanes.chunksAt(step).map((lane) => (lane ? this.reachOf(lane, step) : 0)));
+  }
+
+  /** Draws bars for at least so many bytes, as another map beside this one does. @param {number} bytes */
+  setLeast(bytes) {
+    if (bytes === this.least) return;
+    this.least = bytes;
+    this.resized();
+  }
+
+  /** What the plan of a step reaches of a chunk, so the scale holds while the plan does. @param {Lane} lane @param {number} step */
+  reachOf(lane, step) {
     const plan = this.lanes.planOf(lane.allocator, step);
     const chunk = plan?.chunks.find((k) => k.chunk === chunkNumber(plan, lane.allocator, lane.chunk));
     return Math.max(chunk ? chunk.size : lane.extent, 1);
+  }
+
+  /** Where a lane's bar ends: short of the right side where it is drawn to the scale of a larger one.
+   * @param {Lane} lane @param {number} extent @param {number} step */
+  endOf(lane, extent, step) {
+    const own = this.reachOf(lane, step);
+    return own < extent ? Math.max(LEFT, Math.min(this.x(own, extent), this.surface.width - RIGHT)) : this.surface.width - RIGHT;
   }
 
   /** The x of an offset in a lane of that extent. @param {number} offset @param {number} extent */
@@ -216,7 +240,8 @@ export class MapPane {
     c.rect(LEFT, y + HEAD, this.surface.width - LEFT - RIGHT, MARK + bar + AXIS);
     c.clip();
     c.fillStyle = palette.panel;
-    c.fillRect(LEFT, top, this.surface.width - LEFT - RIGHT, bar);
+    const end = this.endOf(whole, lane.extent, step);
+    c.fillRect(LEFT, top, end - LEFT, bar);
     /** @type {Block[]} */
     const owned = [];
     track.each(step, (row) => {
@@ -235,7 +260,7 @@ export class MapPane {
       }
     });
     for (const block of owned) this.drawOwned(c, block);
-    this.drawExtent(c, lane, now, top, bar);
+    this.drawExtent(c, lane, now, top, bar, end);
     const view = this.viewOf(lane, y + HEAD, top, bar);
     this.views.push(view);
     paintChips(this.player, c, view, chipsAt(this.player, step, view));
@@ -311,8 +336,9 @@ export class MapPane {
   }
 
   /** The chunk's size so far: what lies beyond is not asked for yet.
-   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar */
-  drawExtent(c, lane, now, top, bar) {
+   * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar
+   * @param {number} end where the bar ends */
+  drawExtent(c, lane, now, top, bar, end) {
     const { palette } = this.player;
     const x = Math.round(this.x(now, lane.extent)) - 0.5;
     c.lineWidth = 1;
@@ -324,7 +350,7 @@ export class MapPane {
       c.stroke();
     }
     c.strokeStyle = palette.line;
-    c.strokeRect(LEFT + 0.5, top + 0.5, this.surface.width - LEFT - RIGHT - 1, bar - 1);
+    c.strokeRect(LEFT + 0.5, top + 0.5, end - LEFT - 1, bar - 1);
   }
 
   /** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y */

@@ -1,11 +1,12 @@
 // The player: linked panes over one trace. `create` is the whole of its interface.
 
-import { arrange } from "./arrange.js";
+import { arrange, arrangeGroup } from "./arrange.js";
 import { copyText } from "./copy.js";
 import { DETAILS, DetailPane, DetailsPane } from "./details.js";
 import { el, iconButton, setIcon } from "./dom.js";
 import { EventsPane } from "./events.js";
 import { GraphPane } from "./graph.js";
+import { Groups, HIGH, SHORT } from "./groups.js";
 import { Help, listenKeys } from "./keys.js";
 import { MapPane } from "./map.js";
 import { Notice } from "./notice.js";
@@ -41,7 +42,7 @@ const WORDS = new Set(["tokens", "events"]);
 const HISTORY = 200;
 const ADDRESS_MS = 150;
 const PANE_HEAD = 34;
-const [TINY, WIDE] = [660, 1000];
+const [MINI, TINY, WIDE] = [480, 660, 1000];
 
 export class Player {
   /** @param {Options} options */
@@ -82,11 +83,17 @@ export class Player {
     /** @type {Set<Pane>} */
     this.unseen = new Set();
     this.watcher = new IntersectionObserver((entries) => this.onSight(entries), { rootMargin: "80px" });
-    this.sizer = new ResizeObserver((entries) => this.setWidth(entries[entries.length - 1].contentRect.width));
+    this.sizer = new ResizeObserver((entries) => {
+      const { width, height } = entries[entries.length - 1].contentRect;
+      this.setSize(width, height);
+    });
     this.ready = false;
     this.headDirty = true;
     this.rest = new Rest();
     this.panes = makePanes(this, options.panes ?? null);
+    this.groups = new Groups(this, options.panes ? [] : this.panes.map((pane) => pane.name));
+    this.width = 0;
+    this.height = 0;
     this.unlisten = listenKeys(this, options.hash ?? false);
     this.onHash = () => this.readHash();
     this.build();
@@ -107,9 +114,12 @@ export class Player {
   build() {
     const { root, options } = this;
     const head = el("header", "vg-head", {}, [this.transport.element, this.now.element]);
-    for (const pane of this.panes) this.grid.append(this.makeFrame(pane));
+    for (const pane of this.panes) {
+      this.grid.append(this.makeFrame(pane));
+      if (pane.name === "graph") this.grid.append(this.groups.element);
+    }
     root.append(head, this.grid, this.help.element);
-    this.setWidth(root.clientWidth);
+    this.setSize(root.clientWidth, root.clientHeight);
     this.sizer.observe(root);
     root.dataset.vgPanes = this.panes.map((p) => p.name).join(" ");
     root.classList.toggle("vg-fill", options.fill ?? options.hash ?? false);
@@ -121,13 +131,35 @@ export class Player {
   }
 
   /** One column or two. Classes, not container queries: those would make every change of style wait for a layout.
-   * @param {number} width */
-  setWidth(width) {
+   * @param {number} width @param {number} height */
+  setSize(width, height) {
+    [this.width, this.height] = [width, height];
     this.root.classList.toggle("vg-wide", width >= WIDE);
     this.root.classList.toggle("vg-narrow", width < WIDE);
     this.root.classList.toggle("vg-tiny", width < TINY);
-    const least = Object.fromEntries(this.panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
-    Object.assign(this.grid.style, arrange(this.panes.map((pane) => pane.name), width >= WIDE, least));
+    this.root.classList.toggle("vg-mini", width < MINI);
+    this.groups.turn(width < WIDE && height < HIGH && this.pane("graph") !== undefined);
+    this.root.classList.toggle("vg-grouped", this.groups.on);
+    this.root.classList.toggle("vg-short", this.short);
+    this.rearrange();
+  }
+
+  /** Whether there is no room for what a pane adds to its picture. */
+  get short() {
+    return this.groups.on && this.height < SHORT && !this.expanded;
+  }
+
+  /** Which panes stand where. */
+  rearrange() {
+    const { groups, panes } = this;
+    for (const [pane, frame] of this.frames) {
+      const hidden = this.expanded ? pane.name !== this.expanded : groups.hides(pane.name);
+      if (frame.hidden !== hidden) frame.hidden = hidden;
+    }
+    const least = Object.fromEntries(panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
+    const names = panes.map((pane) => pane.name).filter((name) => !groups.hides(name));
+    Object.assign(this.grid.style, groups.on ? arrangeGroup(names) : arrange(names, this.width >= WIDE, least));
+    this.redrawAll();
   }
 
   /** @param {Pane} pane */
@@ -149,18 +181,30 @@ export class Player {
     return this.panes.find((pane) => pane.name === name);
   }
 
+  /** The pane of that name, brought into sight where others stand before it. @param {string} name @returns {any} */
+  bring(name) {
+    this.groups.bring(name);
+    return this.pane(name);
+  }
+
+  /** Shows the k-th group of panes under the graph, where one is shown at a time. @param {number} k */
+  showGroup(k) {
+    if (this.groups.on) this.groups.choose(this.groups.groups[k]);
+    else this.notice.say("All panes are shown.");
+  }
+
   /** Shows one pane alone, or all again. @param {Pane} pane */
   expand(pane) {
     this.expanded = this.expanded === pane.name ? "" : pane.name;
     for (const [other, frame] of this.frames) {
       frame.classList.toggle("vg-alone", other.name === this.expanded);
-      frame.hidden = this.expanded !== "" && other.name !== this.expanded;
       const button = /** @type {HTMLElement} */ (frame.querySelector(".vg-expand"));
       const alone = other.name === this.expanded;
       setIcon(button, alone ? "shrink" : "expand", alone ? "Show all panes" : `Show ${other.title} alone`);
     }
     this.root.classList.toggle("vg-one", this.expanded !== "");
-    this.redrawAll();
+    this.root.classList.toggle("vg-short", this.short);
+    this.rearrange();
   }
 
   // ---- moving
@@ -252,6 +296,11 @@ export class Player {
     this.options.onSelect?.(t);
     this.redrawAll();
     if (this.options.hash) this.writeHash();
+  }
+
+  /** Outlines tensors in graph and timeline, each as what its mark says. @param {Map<number, import("./marks.js").Mark>} marks */
+  mark(marks) {
+    for (const name of ["graph", "timeline"]) this.pane(name)?.mark(marks);
   }
 
   escape() {
@@ -394,12 +443,15 @@ export function create(options) {
       step: () => player.step,
       setStep: (/** @type {number} */ i) => player.moveTo(player.clamp(i)),
       select: (/** @type {number} */ tensor) => player.select(tensor),
+      mark: (/** @type {Map<number, import("./marks.js").Mark>} */ marks) => player.mark(marks),
+      reach: () => player.pane("map")?.reach(player.step) ?? 0,
+      scale: (/** @type {number} */ bytes) => player.pane("map")?.setLeast(bytes),
       destroy: () => player.destroy(),
     };
   } catch (error) {
     const text = `This trace cannot be shown: ${error instanceof Error ? error.message : error}`;
     options.host.replaceChildren(el("div", "vg-broken", { role: "alert", text }));
-    return { step: () => 0, setStep: () => {}, select: () => {}, destroy: () => options.host.replaceChildren() };
+    return { step: () => 0, setStep: () => {}, select: () => {}, mark: () => {}, reach: () => 0, scale: () => {}, destroy: () => options.host.replaceChildren() };
   }
 }
 

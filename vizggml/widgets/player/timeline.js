@@ -2,10 +2,11 @@
 
 import { Surface, el, iconButton } from "./dom.js";
 import { liveSet } from "./live.js";
+import { markKeys, markWords } from "./marks.js";
 import { PeakLine } from "./peak.js";
 import { formatBytes } from "./sentence.js";
 import { FAMILIES, familyOf } from "./theme.js";
-import { MARKS, bake, paintStep } from "./timeline_paint.js";
+import { bake, paintStep } from "./timeline_paint.js";
 import { listenPointer } from "./timeline_pointer.js";
 import { ORDERS, spanOf, stackOf } from "./timeline_rows.js";
 import { about, kept, scaled, whole } from "./timeline_zoom.js";
@@ -14,7 +15,7 @@ import { about, kept, scaled, whole } from "./timeline_zoom.js";
 /** @typedef {import("./plans.js").Plan} Plan */
 /** @typedef {import("./timeline_zoom.js").Window} Window */
 /** @typedef {import("./timeline_rows.js").Order} Order */
-/** @typedef {"added" | "removed" | "changed" | "moved" | "grown"} Mark */
+/** @typedef {import("./marks.js").Mark} Mark */
 
 export const LEFT = 66;
 export const RIGHT = 12;
@@ -97,6 +98,7 @@ export class TimelinePane {
   }
 
   invalidate() {
+    this.markLegend.replaceChildren(...markKeys(this.player.palette, this.marks));
     this.forget();
   }
 
@@ -116,17 +118,8 @@ export class TimelinePane {
   /** Outlines tensors, and says in a legend as what; an empty map for none. @param {Map<number, Mark>} marks */
   mark(marks) {
     this.marks = marks;
-    const kinds = new Set(marks.values());
-    this.markLegend.hidden = !kinds.size;
-    this.markLegend.replaceChildren(
-      ...Object.entries(MARKS)
-        .filter(([kind]) => kinds.has(/** @type {Mark} */ (kind)))
-        .map(([kind, { colour, dash }]) => {
-          const box = el("span", "vg-outline");
-          box.style.border = `2px ${dash.length > 2 ? "double" : dash.length ? (dash[0] < 3 ? "dotted" : "dashed") : "solid"} var(--vg-${colour})`;
-          return el("span", "vg-key", {}, [box, el("span", "", { text: kind })]);
-        }),
-    );
+    this.markLegend.hidden = !marks.size;
+    this.markLegend.replaceChildren(...markKeys(this.player.palette, marks));
     this.resized();
   }
 
@@ -268,7 +261,7 @@ export class TimelinePane {
   say(position) {
     const held = this.live?.bytes[position];
     const now = position < 0 || held === undefined ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} live. `;
-    this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}`);
+    this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}${this.marks.size ? ` Marked: ${markWords(this.marks)}.` : ""}`);
   }
 
   /** To the nearest event about the node at a position. @param {number} position */

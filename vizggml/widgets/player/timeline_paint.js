@@ -1,6 +1,7 @@
 // Painting the memory timeline: what a plan looks like, baked once, and what a step adds to it.
 
 import { paintBound, paintLiveSet } from "./live.js";
+import { MARKS } from "./marks.js";
 import { chunkName } from "./plans.js";
 import { formatBytes, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
@@ -18,15 +19,6 @@ const TICK_HEIGHT = 22;
 const MOST_TICKS = 8;
 const DARK_INK = "#0b0e13";
 const LIGHT_INK = "#10151d";
-
-/** How marked tensors are outlined. @type {Record<string, {colour: "good" | "bad" | "consumer" | "source" | "accent", dash: number[]}>} */
-export const MARKS = {
-  added: { colour: "good", dash: [] },
-  removed: { colour: "bad", dash: [5, 3] },
-  changed: { colour: "consumer", dash: [2, 2] },
-  moved: { colour: "source", dash: [8, 4] },
-  grown: { colour: "accent", dash: [8, 2, 2, 2] },
-};
 
 /** @param {Pane} pane @param {Context} c @param {Plan} plan */
 export function bake(pane, c, plan) {
@@ -159,10 +151,10 @@ function paintMarks(pane, c, plan) {
   for (const row of pane.marks.size ? plan.rows : []) {
     const mark = pane.marks.get(tensor[row]);
     if (!mark) continue;
-    const { colour, dash } = MARKS[mark];
+    const { colour, dash, wide } = MARKS[mark];
     const { x, y, w, h } = pane.box(plan, row);
-    c.strokeStyle = pane.player.palette[colour];
-    c.lineWidth = 2;
+    c.strokeStyle = colour(pane.player.palette);
+    c.lineWidth = wide;
     c.setLineDash(dash);
     c.strokeRect(x + 1, y + 1, Math.max(1, w - 2), Math.max(1, h - 2));
   }

@@ -8,6 +8,8 @@ import { upperBound } from "./tracks.js";
 /** @typedef {import("./player.js").Player} Player */
 
 const MOST = 600;
+const REST_MS = 120;
+const PAD = 6;
 
 export class TokensPane {
   /** @param {Player} player */
@@ -90,6 +92,16 @@ export class TokensPane {
       this.made[k].classList.toggle("vg-now", row === so_far - 1);
     }
     this.shown = so_far;
+    this.player.rest.after(this, REST_MS, () => this.follow());
+  }
+
+  /** Brings the line of the newest token into sight, where there are more lines than room. */
+  follow() {
+    const { body } = this;
+    const now = this.made[this.shown - 1 - this.first];
+    if (!now || body.scrollHeight <= body.clientHeight) return;
+    const [top, bottom] = [now.offsetTop - PAD, now.offsetTop + now.offsetHeight + PAD];
+    body.scrollTop = Math.max(bottom - body.clientHeight, Math.min(body.scrollTop, top));
   }
 
   invalidate() {}
