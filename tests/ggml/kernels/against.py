@@ -12,10 +12,11 @@ from tests.ggml.kernels.operands import tensor
 from tests.oracle_graph import mirrored
 from vizggml.ggml import quants
 from vizggml.ggml.cgraph import Graph
-from vizggml.ggml.context import Context
+from vizggml.ggml.context import Context, contiguous_strides
 from vizggml.ggml.kernels import KERNELS
 from vizggml.ggml.kernels.params import ComputeParams
-from vizggml.ggml.tensor import Memory, Tensor, f32_bits
+from vizggml.ggml.tensor import Address, Memory, Tensor, f32_bits
+from vizggml.ggml.types import type_named
 
 Floats = NDArray[np.float32]
 ORDERS = ((1, 2, 3), (2, 1, 3), (3, 2, 1))
@@ -85,16 +86,21 @@ INTS = {"I32": np.int32, "I64": np.int64, "I16": np.int16}
 
 def ints(type: str, x: NDArray[np.integer]) -> Tensor:
     """An integer tensor of x (ne3, ne2, ne1, ne0)."""
-    from vizggml.ggml.context import contiguous_strides
-    from vizggml.ggml.tensor import Address
-    from vizggml.ggml.types import type_named
-
     t_type = type_named(type)
     ne = (x.shape[3], x.shape[2], x.shape[1], x.shape[0])
     t = Tensor(t_type, ne, contiguous_strides(t_type, ne))
     t.data = Address(np.zeros(t.nbytes + 64, np.uint8), 32)
     t.array()[...] = x
     return t
+
+
+def sliced_ints(x: NDArray[np.integer], first: int, n: int) -> Tensor:
+    """Columns first..first+n of I32 rows x (ne3, ne2, ne1, ne0), as a view with gaps: what is left of a sorted row."""
+    whole = ints("I32", x)
+    assert whole.data is not None
+    part = Tensor(whole.type, (n, *whole.ne[1:]), whole.nb)
+    part.data = Address(whole.data.memory, whole.data.offset + 4 * first)
+    return part
 
 
 def view_of(t: Tensor) -> Tensor:

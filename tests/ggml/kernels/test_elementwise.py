@@ -125,9 +125,11 @@ def test_scale(type: str, bias: float) -> None:
 
 
 @pytest.mark.parametrize("type", ["F32", "F16"])
-def test_clamp(type: str) -> None:
-    a = tensor(type, normal(1, 2, 2, 3, 21), gap=1)
-    assert_as_ggml(result("CLAMP", type, (21, 3, 2, 2), a, params=(-0.5, 0.25)))
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("limits", [(-0.5, 0.25), (6.103515625e-5, np.inf)])
+def test_clamp(type: str, order: tuple[int, int, int], limits: tuple[float, float]) -> None:
+    a = tensor(type, normal(1, 2, 2, 3, 21), gap=1, order=order)
+    assert_as_ggml(result("CLAMP", type, (21, 3, 2, 2), a, params=limits))
 
 
 def test_leaky_relu_and_fill() -> None:

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracle_kernels, oracle_quants
-from tests.ggml.kernels.against import ints
+from tests.ggml.kernels.against import ints, sliced_ints
 from tests.ggml.kernels.operands import Kernel, node, run, tensor
 from vizggml.errors import VizggmlError
 from vizggml.events import Event, bus
 from vizggml.ggml.kernels import KERNELS
 from vizggml.ggml.kernels.chunks import Chunks, chunk_grid
-from vizggml.ggml.kernels.fast import FAST
+from vizggml.ggml.kernels.fast import FAST, tiles
+from vizggml.ggml.kernels.fast import mul_mat_id as fast_mul_mat_id
 from vizggml.ggml.kernels.mul_mat_id import RowGroups
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Tensor
@@ -57,6 +58,17 @@ def test_equals_ggml(kernel: Kernel, name: str, data: st.DataObject) -> None:
     dst = mul_mat_id(as_, b, choices(seed, n_tokens, n_used, n_as))
     ours, theirs = run(kernel, dst, nth=nth), oracle_kernels.compute(dst)
     assert oracle_kernels.nmse(ours, theirs) < CLOSE
+
+
+@pytest.mark.parametrize("name", [n for n, t in TYPES.items() if t.vec_dot_type and n not in (*WEIGHTS, "Q8_1")])
+def test_every_type(name: str) -> None:
+    """Nine tokens, three of four experts each, whose numbers are a slice of wider rows, as the router leaves them."""
+    as_ = tensor(name, random(1, 1, 4, 6, 256), gap=1)
+    b = tensor("F32", random(2, 1, 9, 3, 256), gap=1, order=(2, 1, 3))
+    dst = node("MUL_MAT_ID", (6, 3, 9, 1), as_, b, sliced_ints(choices(3, 9, 4, 4)[None, None], 0, 3))
+    theirs = oracle_kernels.compute(dst)
+    for kernel in KINDS:
+        assert oracle_kernels.nmse(run(kernel, dst, nth=2), theirs) < CLOSE
 
 
 @pytest.mark.parametrize("kernel", KINDS)
@@ -131,3 +143,17 @@ def test_errors_name_the_thing(kernel: Kernel) -> None:
             run(kernel, mul_mat_id(as_, b, np.array([[0], [wrong]])))
     with pytest.raises(VizggmlError, match=r"mul_mat_id 'mul_mat_id': needs \d+ bytes of scratch, the plan has 200"):
         run(kernel, mul_mat_id(as_, b, np.array([[0], [1]])), wsize=200)
+
+
+@pytest.mark.parametrize("name", sorted(set(tiles.CODE_BLOCKS) - set(fast_mul_mat_id.SUMMED_OTHERWISE)))
+@pytest.mark.parametrize("each", [1, 2])
+def test_tiles_change_no_bit(name: str, each: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 tokens: experts have more than a tile's columns, and rows that are no whole number of tiles."""
+    as_ = tensor(name, random(1, 1, 3, 75, 64))
+    b = tensor("F32", random(2, 1, 300, each, 64), gap=1)
+    dst = mul_mat_id(as_, b, choices(3, 300, 2, 3))
+    in_tiles = [run(FAST["MUL_MAT_ID"], dst, nth=nth) for nth in (1, 3)]
+    monkeypatch.setattr(fast_mul_mat_id, "TILES_FROM", 1 << 30)
+    one_by_one = run(FAST["MUL_MAT_ID"], dst)
+    assert np.array_equal(in_tiles[0], one_by_one)
+    assert np.array_equal(in_tiles[1], one_by_one)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ggml.kernels.against import assert_as_ggml, gaps, ints, normal, orders, result, seeds
+from tests.ggml.kernels.against import assert_as_ggml, gaps, ints, normal, orders, result, seeds, sliced_ints
 from tests.ggml.kernels.operands import tensor
 from vizggml.errors import VizggmlError
 from vizggml.ggml.kernels import KERNELS
@@ -37,6 +37,14 @@ def test_get_rows(
     wanted = np.random.default_rng(seed).integers(0, n_rows, (1, batches, heads, n))
     dst = result("GET_ROWS", "F32", (256, n, heads, batches), a, ints("I32", wanted))
     assert_as_ggml(dst)
+
+
+@pytest.mark.parametrize("ne0", [1, 5])
+def test_get_rows_by_a_slice_of_a_sorted_row(ne0: int) -> None:
+    """The weights of the chosen experts: rows of one number, by the first columns of wider rows of indices."""
+    a = tensor("F32", normal(1, 1, 7, 6, ne0), gap=1)
+    order = np.stack([np.random.default_rng(i).permutation(6) for i in range(7)])
+    assert_as_ggml(result("GET_ROWS", "F32", (ne0, 3, 7), a, sliced_ints(order[None, None], 1, 3)))
 
 
 def test_get_rows_of_integers() -> None:
