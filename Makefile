@@ -7,4 +7,7 @@ player: vizggml/widgets/player/node_modules
 vizggml/widgets/player/node_modules:
 	cd vizggml/widgets/player && npm ci
 
-.PHONY: lab test check player
+book:
+	python3 run.py book
+
+.PHONY: lab test check player book

@@ -1,4 +1,5 @@
-"""Set up and run, with nothing but Python: `python run.py lab` opens the tour, `python run.py test` runs every check.
+"""Set up and run, with nothing but Python: `python run.py lab` opens the tour, `python run.py test` runs every check,
+`python run.py book` makes the chapters into a site.
 
 Each command makes `.venv` beside this file, installs vizggml into it, and goes on there. `test` also needs Chromium,
 and takes it from the system's packages when it is missing and this is Debian or Ubuntu with root.
@@ -74,7 +75,12 @@ def test(arguments: list[str]) -> None:
     run(BIN / "python", "-m", "pytest", *arguments)
 
 
-COMMANDS = {"lab": lab, "check": check, "test": test}
+def book(arguments: list[str]) -> None:
+    install("[book]")
+    run(BIN / "python", "notebooks/book.py", *(arguments or ["build/book"]))
+
+
+COMMANDS = {"lab": lab, "check": check, "test": test, "book": book}
 
 
 def main() -> None:

@@ -1,14 +1,15 @@
-"""Make the chapters: run each notebooks/NN-*.py and write its .ipynb, with outputs as still pictures.
+"""Make the chapters: run each NN-*.py, here and in zh/, and write its .ipynb, with outputs as still pictures.
 
-    python notebooks/build.py            # all chapters
-    python notebooks/build.py 05         # those whose name begins so
+    python notebooks/build.py                      # all chapters
+    python notebooks/build.py 05                   # those whose name begins so, in both languages
+    python notebooks/build.py --figures pictures   # and every figure as an SVG file in that folder
 
 What a widget shows is kept as its still picture; widget state is never saved.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,25 @@ import nbformat
 from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
+LANGUAGES = {"en": HERE, "zh": HERE / "zh"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
+KEPT = "vg-kept"
+"""Of the HTML that a player leaves for when there is no kernel: a frame, heavy, and here the picture stands for it."""
 
 
-def chapters(prefix: str = "") -> list[Path]:
-    return sorted(HERE.glob(f"{prefix or '[0-9][0-9]'}*-*.py"))
+def chapters(prefix: str = "", language: str = "en") -> list[Path]:
+    return sorted(LANGUAGES[language].glob(f"{prefix or '[0-9][0-9]'}*-*.py"))
 
 
 def execute(source: Path, timeout: int = 300) -> Any:
     """The chapter as a notebook, run from its folder; an error in a cell is raised."""
     notebook = jupytext.read(source)
-    NotebookClient(notebook, timeout=timeout, resources={"metadata": {"path": str(HERE)}}).execute()
+    NotebookClient(notebook, timeout=timeout, resources={"metadata": {"path": str(source.parent)}}).execute()
     return notebook
+
+
+def is_kept(output: Any) -> bool:
+    return KEPT in output.get("data", {}).get("text/html", "")
 
 
 def still(notebook: Any) -> Any:
@@ -38,16 +46,39 @@ def still(notebook: Any) -> Any:
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:02d}"
         cell.metadata.pop("execution", None)
-        for output in cell.get("outputs", []):
-            output.get("data", {}).pop(WIDGET, None)
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if not is_kept(output)]
+            for output in cell.outputs:
+                output.get("data", {}).pop(WIDGET, None)
     return notebook
 
 
+def write_figures(notebook: Any, name: str, folder: Path) -> int:
+    """Every SVG among the outputs, as `<name>-<number>.svg`; how many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = [o.get("data", {}) for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
+    figures = [d["image/svg+xml"] for d in data if "image/svg+xml" in d]
+    for number, figure in enumerate(figures, 1):
+        text = figure if isinstance(figure, str) else "".join(figure)
+        (folder / f"{name}-{number}.svg").write_text(text, "utf-8")
+    return len(figures)
+
+
 def main() -> None:
-    for source in chapters(sys.argv[1] if len(sys.argv) > 1 else ""):
-        target = source.with_suffix(".ipynb")
-        nbformat.write(still(execute(source)), target)
-        print(f"{target.name}: {target.stat().st_size:,} bytes")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prefix", nargs="?", default="", help="how the names begin")
+    parser.add_argument("--figures", type=Path, help="a folder for the figures")
+    chosen = parser.parse_args()
+    for language in LANGUAGES:
+        for source in chapters(chosen.prefix, language):
+            notebook = still(execute(source))
+            target = source.with_suffix(".ipynb")
+            nbformat.write(notebook, target)
+            told = f"{target.relative_to(HERE)}: {target.stat().st_size:,} bytes"
+            if chosen.figures:
+                name = source.stem if language == "en" else f"{source.stem}-{language}"
+                told += f", {write_figures(notebook, name, chosen.figures)} figures"
+            print(told)
 
 
 if __name__ == "__main__":

@@ -30,12 +30,12 @@ def shipped_chapters() -> list[Path]:
     for folder in (package / "data" / "notebooks", package.parent / "notebooks"):
         chapters = sorted(folder.glob("[0-9][0-9]-*.ipynb"))
         if chapters:
-            return chapters
+            return [*chapters, *sorted(folder.glob("zh/[0-9][0-9]-*.ipynb"))]
     raise VizggmlError(f"chapters: none in {package / 'data' / 'notebooks'}: the installation is not whole")
 
 
 def lay(folder: Path) -> Laid:
-    """Copy the chapters into `folder`.
+    """Copy the chapters into `folder`, the Chinese ones into `zh/` in it.
 
     A chapter that is still as it was laid is brought up to date; one that the person changed is left alone. What was
     laid is remembered by hash in a small file in the folder.
@@ -48,19 +48,21 @@ def lay(folder: Path) -> Laid:
         known = {}
     laid = Laid()
     for chapter in shipped_chapters():
-        fresh, target = chapter.read_bytes(), folder / chapter.name
+        name = f"zh/{chapter.name}" if chapter.parent.name == "zh" else chapter.name
+        fresh, target = chapter.read_bytes(), folder / name
         if not target.exists():
+            target.parent.mkdir(exist_ok=True)
             target.write_bytes(fresh)
-            laid.new.append(chapter.name)
+            laid.new.append(name)
         elif target.read_bytes() == fresh:
             pass
-        elif known.get(chapter.name) == _hash(target.read_bytes()):
+        elif known.get(name) == _hash(target.read_bytes()):
             target.write_bytes(fresh)
-            laid.updated.append(chapter.name)
+            laid.updated.append(name)
         else:
-            laid.kept.append(chapter.name)
+            laid.kept.append(name)
             continue
-        known[chapter.name] = _hash(fresh)
+        known[name] = _hash(fresh)
     manifest_path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
     return laid
 
