@@ -8,6 +8,8 @@ Writes vocab.json:
 - "pin": for each pre-tokenizer, the reference's own cases (models/ggml-vocab-*.gguf.inp with .out) and that vocabulary
   cut down to the tokens and merges that these cases touch, with their ids. The cut vocabulary is given back to the
   reference, which must still answer as .out says.
+- "spm": the same for models/ggml-vocab-llama-spm.gguf, cut down to the tokens that these cases look up and find, each
+  with its text, score and type; and 150 awkward texts as below, with the cut vocabulary.
 - "smollm2": texts made of awkward fragments, and what the reference makes of them with SmolLM2's whole vocabulary:
   [text, add_special, parse_special, ids, remove_special, unparse_special, detokenized].
 """
@@ -21,6 +23,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
@@ -31,6 +35,7 @@ from vizggml.llama.models import resolve_model  # noqa: E402
 from vizggml.llama.vocab import Vocab  # noqa: E402
 
 N_TEXTS = 250
+N_SPM_TEXTS = 150
 
 
 class Noted(dict[str, int]):
@@ -90,11 +95,57 @@ def write_cut(path: Path, pre: str, golden: dict[str, Any]) -> None:
     )
 
 
-def smollm2(library: str) -> list[list[Any]]:
-    oracle = OracleVocab(resolve_model("smollm2"), library)
-    dice = random.Random(1)
+def reduced_spm(base: Path, library: str) -> dict[str, Any]:
+    gguf = read_gguf(base)
+    vocab = Vocab.from_gguf(gguf)
+    vocab.spm.ids = noted = Noted(vocab.ids)
+    found = cases(base)
+    for case, ids in found:
+        assert vocab.tokenize(case, add_special=False) == ids, case
+    dice = random.Random(2)
+    for given in [text(dice) for _ in range(N_SPM_TEXTS)]:
+        vocab.tokenize(given)
+    kept = sorted(
+        {noted[key] for key in noted.found} | {vocab.spm.byte_to_token(byte) for byte in range(256)} | {0, 1, 2}
+    )
+    types = gguf.metadata["tokenizer.ggml.token_type"]
+    assert isinstance(types, np.ndarray)
+    tokens = {id: [vocab.texts[id], vocab.scores[id], int(types[id])] for id in kept}
+    golden = {"n_tokens": vocab.n_tokens, "tokens": tokens, "cases": found}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cut.gguf"
+        write_cut_spm(path, json.loads(json.dumps(golden)))
+        oracle = OracleVocab(path, library)
+        for case, ids in found:
+            assert oracle.tokenize(case, False, False) == ids, case
+        oracle.close()
+        golden["texts"] = awkward(path, library, 2, N_SPM_TEXTS)
+    return golden
+
+
+def write_cut_spm(path: Path, golden: dict[str, Any]) -> None:
+    """The cut vocabulary as a GGUF."""
+    tokens = [["", 0.0, 1] for _ in range(golden["n_tokens"])]
+    for id, token in golden["tokens"].items():
+        tokens[int(id)] = token
+    texts, scores, types = zip(*tokens, strict=True)
+    write_gguf(
+        path,
+        {
+            "general.architecture": "llama",
+            "tokenizer.ggml.model": "llama",
+            "tokenizer.ggml.tokens": list(texts),
+            "tokenizer.ggml.scores": np.array(scores, np.float32),
+            "tokenizer.ggml.token_type": np.array(types, np.int32),
+        },
+    )
+
+
+def awkward(path: Path, library: str, seed: int, n: int) -> list[list[Any]]:
+    oracle = OracleVocab(path, library)
+    dice = random.Random(seed)
     rows = []
-    for _ in range(N_TEXTS):
+    for _ in range(n):
         given, flags = text(dice), [dice.random() < 0.5 for _ in range(4)]
         ids = oracle.tokenize(given, flags[0], flags[1])
         back = oracle.detokenize(ids, flags[2], flags[3]).decode("utf-8", "replace")
@@ -107,7 +158,9 @@ def main(library: str, source: Path) -> None:
     pin = {
         pre: reduced(source / f"models/ggml-vocab-{pre}.gguf", pre, library) for pre in ("gpt-2", "llama-bpe", "qwen2")
     }
-    golden = {"pin": pin, "smollm2": smollm2(library)}
+    spm = reduced_spm(source / "models/ggml-vocab-llama-spm.gguf", library)
+    smollm2 = awkward(resolve_model("smollm2"), library, 1, N_TEXTS)
+    golden = {"pin": pin, "spm": spm, "smollm2": smollm2}
     (HERE / "vocab.json").write_text(json.dumps(golden, ensure_ascii=True, separators=(",", ":")) + "\n")
 
 

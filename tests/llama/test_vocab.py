@@ -261,7 +261,7 @@ GOOD: dict[str, Any] = {
     ("change", "message"),
     [
         ({"tokenizer.ggml.model": None}, "key 'tokenizer.ggml.model' is missing"),
-        ({"tokenizer.ggml.model": "llama"}, "'llama' is not supported, only gpt2 and none are"),
+        ({"tokenizer.ggml.model": "bert"}, "'bert' is not supported, only gpt2, llama and none are"),
         ({"tokenizer.ggml.pre": None}, "key 'tokenizer.ggml.pre' is missing"),
         ({"tokenizer.ggml.pre": "tekken"}, "'tekken' is not supported, only gpt-2, smollm"),
         ({"tokenizer.ggml.tokens": None}, "key 'tokenizer.ggml.tokens' is missing"),

@@ -1,4 +1,6 @@
-"""The vocabulary: text to tokens and back, as llama.cpp's `gpt2` (byte-level BPE) and `none` tokenizers do it."""
+"""The vocabulary: text to tokens and back, as llama.cpp's `gpt2` (byte-level BPE), `llama` (SentencePiece) and `none`
+tokenizers do it.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from vizggml.ggml.gguf import GGUF, quoted
 from vizggml.llama.bpe import BPE, decode_text, encode_bytes
 from vizggml.llama.metadata import Metadata
 from vizggml.llama.pretokenizer import PreTokenizer, pre_tokenizer
+from vizggml.llama.spm import SPM, escape_whitespace, unescape_whitespace
 
 UNKNOWN, UNUSED, NORMAL, CONTROL, USER_DEFINED, BYTE = 1, 2, 4, 8, 16, 32
 """`enum llama_token_attr`, include/llama.h: bits."""
@@ -76,6 +79,9 @@ _ID_KEYS: dict[str, tuple[str, ...]] = {
 }
 
 
+_SPM_RULES = PreTokenizer((), clean_spaces=False, add_bos=True)
+
+
 class Vocab:
     """`llama_vocab`, src/llama-vocab.cpp.
 
@@ -92,6 +98,7 @@ class Vocab:
         self.told = NOTHING_TOLD
         self.texts: Sequence[str] = ()
         self.merges: Sequence[str] = ()
+        self.scores: Sequence[float] = ()
         self.attr: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.ids: dict[str, int] = {}
         self.special = dict.fromkeys(_ID_KEYS, NO_TOKEN)
@@ -113,17 +120,21 @@ class Vocab:
         if model in ("none", "no_vocab"):
             arch = meta.get_str("general.architecture", "")
             return cls("none", "", meta.get_u32(f"{arch}.vocab_size", 0))
-        if model != "gpt2":
-            raise meta.fail(f"key 'tokenizer.ggml.model': {quoted(model)} is not supported, only gpt2 and none are")
-        return cls._load(meta)
+        if model not in ("gpt2", "llama"):
+            raise meta.fail(
+                f"key 'tokenizer.ggml.model': {quoted(model)} is not supported, only gpt2, llama and none are"
+            )
+        return cls._load(meta, model)
 
     @classmethod
-    def _load(cls, meta: Metadata) -> Vocab:
+    def _load(cls, meta: Metadata, model: str) -> Vocab:
         texts = [text or f"[EMPTY_{i}]" for i, text in enumerate(meta.get_strings("tokenizer.ggml.tokens"))]
-        vocab = cls("gpt2", meta.get_str("tokenizer.ggml.pre"), len(texts))
+        is_spm = model == "llama"
+        vocab = cls(model, "default" if is_spm else meta.get_str("tokenizer.ggml.pre"), len(texts))
         vocab.add_bos = vocab.rules.add_bos
         vocab.texts = texts
-        vocab.merges = meta.get_strings("tokenizer.ggml.merges")
+        vocab.scores = _scores(meta, len(texts)) if is_spm else ()
+        vocab.merges = () if is_spm else meta.get_strings("tokenizer.ggml.merges")
         vocab.ids = dict(zip(texts, range(len(texts)), strict=True))
         if len(vocab.ids) != len(texts):
             twice = next(i for i, text in enumerate(texts) if vocab.ids[text] != i)
@@ -133,14 +144,15 @@ class Vocab:
         vocab._find_eog()
         vocab.add_bos = meta.get_bool("tokenizer.ggml.add_bos_token", vocab.add_bos)
         vocab.add_eos = meta.get_bool("tokenizer.ggml.add_eos_token", vocab.add_eos)
-        vocab.add_space_prefix = meta.get_bool("tokenizer.ggml.add_space_prefix", False)
+        vocab.add_space_prefix = meta.get_bool("tokenizer.ggml.add_space_prefix", is_spm)
         for role, wanted in (("bos", vocab.add_bos), ("eos", vocab.add_eos)):
             if wanted and vocab.special[role] == NO_TOKEN:
                 raise meta.fail(f"key 'tokenizer.ggml.add_{role}_token' asks for a {role} token, but there is none")
         return vocab
 
     def _find_special(self, meta: Metadata) -> None:
-        self.special["bos"] = self.special["eos"] = 11 if self.n_tokens > 11 else NO_TOKEN
+        defaults = {"bos": 1, "eos": 2, "unk": 0} if self.model == "llama" else {"bos": 11, "eos": 11}
+        self.special |= {role: id for role, id in defaults.items() if id < self.n_tokens}
         for role, keys in _ID_KEYS.items():
             for key in keys:
                 id = meta.get_u32(f"tokenizer.ggml.{key}", self.n_tokens)
@@ -177,11 +189,15 @@ class Vocab:
 
     @cached_property
     def rules(self) -> PreTokenizer:
-        return pre_tokenizer(self.pre)
+        return _SPM_RULES if self.model == "llama" else pre_tokenizer(self.pre)
 
     @cached_property
     def bpe(self) -> BPE:
         return BPE(self.merges)
+
+    @cached_property
+    def spm(self) -> SPM:
+        return SPM(self.ids, self.scores)
 
     @cached_property
     def special_tokens(self) -> list[tuple[int, str, bool]]:
@@ -211,12 +227,17 @@ class Vocab:
         # A lone surrogate has no UTF-8.
         text = re.sub("[\ud800-\udfff]", "\ufffd", text)
         ids = [self.special["bos"]] if add_special and self.add_bos else []
+        after_special = True
         for fragment in self._partition(text, parse_special):
             if isinstance(fragment, int):
                 ids.append(fragment)
+            elif self.model == "llama":
+                prefix = " " if self.add_space_prefix and after_special else ""
+                ids += self.spm.tokenize(escape_whitespace(prefix + fragment))
             else:
                 for word in self.rules.split(fragment):
                     ids += self._word(word)
+            after_special = isinstance(fragment, int)
         if add_special and self.add_eos:
             ids.append(self.special["eos"])
         if bus.on:
@@ -277,7 +298,7 @@ class Vocab:
         if attr & (CONTROL | UNKNOWN | USER_DEFINED):
             return text.encode()
         if attr & NORMAL:
-            return decode_text(text)
+            return unescape_whitespace(text).encode() if self.model == "llama" else decode_text(text)
         if attr & BYTE:
             hex_digits = re.match("[0-9a-fA-F]*", text[3:5])
             return bytes([int(hex_digits[0] or "0", 16)]) if hex_digits else b"\0"
@@ -329,6 +350,19 @@ class PieceStream:
     def flush(self) -> str:
         """What the last token left unfinished, as U+FFFD."""
         return self._decoder.decode(b"", True)
+
+
+def _scores(meta: Metadata, n_tokens: int) -> list[float]:
+    """What each token is worth when neighbours are joined; 0 for all if the file does not say."""
+    key = "tokenizer.ggml.scores"
+    found = meta.gguf.metadata.get(key)
+    if found is None:
+        return [0.0] * n_tokens
+    if not isinstance(found, np.ndarray) or found.dtype not in (np.float32, np.int32):
+        raise meta.fail(f"key '{key}' has type {meta.gguf.types[key]}, it must be an array of f32 or i32")
+    if found.size < n_tokens:
+        raise meta.fail(f"key '{key}' has {found.size} values for {n_tokens} tokens")
+    return [float(score) for score in found[:n_tokens].astype(np.float32)]
 
 
 def _attributes(meta: Metadata, n_tokens: int) -> NDArray[np.uint8]:
