@@ -20,6 +20,7 @@ import typer
 
 from vizggml.cli_diff import diff
 from vizggml.cli_export import check_output, view
+from vizggml.cli_quantize import quantize
 from vizggml.errors import VizggmlError
 from vizggml.files import write_whole
 
@@ -337,6 +338,9 @@ def plan(
         print(json.dumps({**found.answer(), **({"fit": fitted.answer()} if fitted is not None else {})}))
     else:
         print_plan(shape or model or "", found, fitted)
+
+
+app.command(epilog=epilog("vizggml quantize model-f16.gguf model-q4.gguf Q4_K_M --imatrix imatrix.gguf"))(quantize)
 
 
 @app.command(epilog=epilog("vizggml lab", "vizggml lab my-chapters --no-browser"))

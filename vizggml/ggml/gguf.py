@@ -383,16 +383,9 @@ def write_gguf(
     tensors = list(tensors)
     if alignment != GGUF_DEFAULT_ALIGNMENT:
         metadata = {**metadata, "general.alignment": np.uint32(alignment)}
-    head = bytearray(GGUF_MAGIC + _u32.pack(version) + _u64.pack(len(tensors)) + _u64.pack(len(metadata)))
-    for key, value in metadata.items():
-        head += _packed(key) + _pack_value(value, f"{path.name}: key {quoted(key)}")
-    offset = 0
     for t in tensors:
-        what = f"{path.name}: tensor {quoted(t.name)}"
-        nbytes = _nbytes(t, what)
-        head += _packed(t.name) + _u32.pack(len(t.ne)) + b"".join(_u64.pack(n) for n in t.ne)
-        head += _u32.pack(t.type.id) + _u64.pack(offset)
-        offset += pad(nbytes, alignment)
+        _check(t, f"{path.name}: tensor {quoted(t.name)}")
+    head = gguf_head(path.name, metadata, [(t.name, t.type, t.ne) for t in tensors], version, alignment)
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as f:
@@ -407,7 +400,26 @@ def write_gguf(
         raise VizggmlError(f"{path}: cannot be written: {e.strerror}") from None
 
 
-def _nbytes(t: TensorData, what: str) -> int:
+def gguf_head(
+    file: str,
+    metadata: Mapping[str, Writable],
+    tensors: Sequence[tuple[str, Type, tuple[int, ...]]],
+    version: int = GGUF_VERSION,
+    alignment: int = GGUF_DEFAULT_ALIGNMENT,
+) -> bytes:
+    """All that comes before the padding and the tensors' data. `gguf_write_out`, ggml/src/gguf.cpp."""
+    head = bytearray(GGUF_MAGIC + _u32.pack(version) + _u64.pack(len(tensors)) + _u64.pack(len(metadata)))
+    for key, value in metadata.items():
+        head += _packed(key.encode()) + _pack_value(value, f"{file}: key {quoted(key)}")
+    offset = 0
+    for name, type, ne in tensors:
+        head += _packed(name.encode()) + _u32.pack(len(ne)) + b"".join(_u64.pack(n) for n in ne)
+        head += _u32.pack(type.id) + _u64.pack(offset)
+        offset += pad(type.row_size(ne[0]) * math.prod(ne[1:]), alignment)
+    return bytes(head)
+
+
+def _check(t: TensorData, what: str) -> None:
     if len(t.name.encode()) >= GGML_MAX_NAME:
         raise VizggmlError(f"{what}: a name of {len(t.name.encode())} bytes, the limit is {GGML_MAX_NAME - 1}")
     if not 1 <= len(t.ne) <= GGML_MAX_DIMS:
@@ -415,19 +427,22 @@ def _nbytes(t: TensorData, what: str) -> int:
     nbytes = t.type.row_size(t.ne[0]) * math.prod(t.ne[1:])
     if t.data.nbytes != nbytes:
         raise VizggmlError(f"{what}: {t.data.nbytes} bytes given, {t.type} of shape {t.ne} takes {nbytes}")
-    return nbytes
 
 
-def _packed(text: str) -> bytes:
-    raw = text.encode()
+def _packed(raw: bytes) -> bytes:
     return _u64.pack(len(raw)) + raw
 
 
 def _pack_value(value: Writable, what: str) -> bytes:
     if isinstance(value, str):
-        return _u32.pack(STRING) + _packed(value)
+        return _u32.pack(STRING) + _packed(value.encode())
     if isinstance(value, StringArray) or (isinstance(value, (list, tuple)) and value and isinstance(value[0], str)):
-        items = b"".join(_packed(str(s)) for s in value)
+        raw = (
+            (value.raw(i) for i in range(len(value)))
+            if isinstance(value, StringArray)
+            else (str(s).encode() for s in value)
+        )
+        items = b"".join(map(_packed, raw))
         return _u32.pack(ARRAY) + _u32.pack(STRING) + _u64.pack(len(value)) + items
     if isinstance(value, bool):
         array = np.asarray(value)

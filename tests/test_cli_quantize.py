@@ -1,0 +1,42 @@
+"""`vizggml quantize` and `vizggml imatrix` as a person types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.test_cli import failed, vizggml
+
+
+def test_quantize_answers_in_json(tmp_path: Path) -> None:
+    out = tmp_path / "q4.gguf"
+    done = vizggml("quantize", "tiny", out, "q4_0", "--allow-requantize", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    # the size that llama.cpp's file has (goldens)
+    assert out.stat().st_size == 1977504
+    assert (told["type"], told["output"]) == ("Q4_0", str(out))
+    first = told["tensors"][1]
+    assert first == {
+        "name": "token_embd.weight",
+        "ne": [256, 832],
+        "from": "Q8_0",
+        "type": "Q6_K",
+        "bytes": 832 * 210,
+        "importance": False,
+    }
+
+
+def test_quantize_says_what_it_made(tmp_path: Path) -> None:
+    told = vizggml("quantize", "tiny", tmp_path / "q4.gguf", "Q4_K_M", "--allow-requantize").stdout
+    assert "Q4_K" in told
+    assert told.splitlines()[-1].endswith(" bits a weight")
+
+
+def test_quantize_fails_in_one_line(tmp_path: Path) -> None:
+    said = failed(vizggml("quantize", "tiny", tmp_path / "q4.gguf", "Q4_0"))
+    assert said.startswith("vizggml: tiny.gguf: tensor 'token_embd.weight' is Q8_0 already; --allow-requantize")
+    said = failed(vizggml("quantize", "tiny", tmp_path / "nowhere" / "q4.gguf", "Q4_0", "--allow-requantize"))
+    assert "cannot be written: No such file or directory" in said
+    said = failed(vizggml("quantize", "tiny", tmp_path / "q.gguf", "Q4_0", "--imatrix", tmp_path / "none"))
+    assert said == f"vizggml: {tmp_path / 'none'}: no such file"
