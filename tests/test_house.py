@@ -26,7 +26,7 @@ FLOORS = (
     ("vizggml.widgets",),
     ("vizggml.lab",),
     ("vizggml.cli_print", "vizggml.cli_export"),
-    ("vizggml.cli_diff",),
+    ("vizggml.cli_diff", "vizggml.cli_quantize"),
     ("vizggml.cli",),
     ("vizggml.__main__",),
 )
