@@ -38,11 +38,6 @@ app = typer.Typer(
 )
 
 
-class OnOff(StrEnum):
-    on = "on"
-    off = "off"
-
-
 class FlashAttnType(StrEnum):
     """auto is on wherever the device has it, and the CPU does."""
 
@@ -56,7 +51,9 @@ Prompt = Annotated[str, typer.Option("-p", "--prompt", help="the text to continu
 NPredict = Annotated[int, typer.Option("-n", "--n-predict", min=0, help="tokens to generate")]
 CtxSize = Annotated[int, typer.Option("-c", "--ctx-size", min=1, help="tokens that the KV cache holds")]
 UBatch = Annotated[int, typer.Option("-ub", "--ubatch-size", min=1, help="tokens computed at once")]
-FlashAttn = Annotated[OnOff, typer.Option("-fa", "--flash-attn", help="flash attention")]
+FlashAttn = Annotated[
+    FlashAttnType, typer.Option("-fa", "--flash-attn", help="flash attention; auto: on, as the CPU has it")
+]
 Threads = Annotated[int, typer.Option("-t", "--threads", min=1, help="threads that compute")]
 Temp = Annotated[float, typer.Option("--temp", min=0.0, help="temperature; 0 takes the most likely token")]
 TopK = Annotated[int, typer.Option("--top-k", help="keep the k most likely tokens; 0 keeps all")]
@@ -78,7 +75,7 @@ def open_context(
     model: str,
     n_ctx: int,
     n_ubatch: int,
-    fa: OnOff,
+    fa: FlashAttnType,
     threads: int,
     textbook: bool,
     type_k: str = "f16",
@@ -90,7 +87,7 @@ def open_context(
     context = loaded.context(
         n_ctx=n_ctx,
         n_ubatch=n_ubatch,
-        flash_attn=fa is OnOff.on,
+        flash_attn=fa is not FlashAttnType.off,
         n_threads=threads,
         textbook=textbook,
         type_k=type_k,
@@ -106,7 +103,7 @@ def run(
     n_predict: NPredict = 64,
     ctx_size: CtxSize = 512,
     ubatch_size: UBatch = 512,
-    flash_attn: FlashAttn = OnOff.on,
+    flash_attn: FlashAttn = FlashAttnType.on,
     threads: Threads = N_THREADS,
     temp: Temp = 0.8,
     top_k: TopK = 40,
@@ -160,7 +157,7 @@ def trace(
     n_predict: NPredict = 8,
     ctx_size: CtxSize = 512,
     ubatch_size: UBatch = 512,
-    flash_attn: FlashAttn = OnOff.on,
+    flash_attn: FlashAttn = FlashAttnType.on,
     threads: Threads = N_THREADS,
     temp: Temp = 0.0,
     seed: Seed = 1,
@@ -204,7 +201,7 @@ def graph(
     output: Annotated[Path, typer.Option("-o", "--output", help="a picture (.svg), .dot, or a graph file (.json)")],
     n_tokens: Annotated[int, typer.Option("-n", "--n-tokens", min=1, help="tokens in the step that is drawn")] = 1,
     ctx_size: CtxSize = 512,
-    flash_attn: FlashAttn = OnOff.on,
+    flash_attn: FlashAttn = FlashAttnType.on,
 ) -> None:
     """Draw the computation graph of a model's step, or of a graph file."""
     check_output(output, (".svg", ".dot", ".json"))
@@ -287,9 +284,7 @@ def plan(
     ctx_size: Annotated[int, typer.Option("-c", "--ctx-size", min=0, help="tokens; 0: as many as in training")] = 512,
     batch_size: Annotated[int, typer.Option("-b", "--batch-size", min=1, help="tokens of one decode")] = 2048,
     ubatch_size: UBatch = 512,
-    flash_attn: Annotated[
-        FlashAttnType, typer.Option("-fa", "--flash-attn", help="flash attention; auto: on, as the CPU has it")
-    ] = FlashAttnType.auto,
+    flash_attn: FlashAttn = FlashAttnType.auto,
     cache_type_k: CacheTypeK = "f16",
     cache_type_v: CacheTypeV = "f16",
     parallel: Annotated[int, typer.Option("-np", "--np", "--parallel", min=1, help="sequences at once")] = 1,
@@ -360,14 +355,14 @@ def lab(
     raise typer.Exit(subprocess.run(jupyter_command(folder, browser=browser, port=port), check=False).returncode)
 
 
-def graph_of(source: str, n_tokens: int, n_ctx: int, fa: OnOff) -> Graph:
+def graph_of(source: str, n_tokens: int, n_ctx: int, fa: FlashAttnType) -> Graph:
     if source.endswith(".json"):
         from vizggml.ggml.graph_file import read_graph
 
         return read_graph(Path(source))
     from vizggml.llama.model import load_model
 
-    context = load_model(source).context(n_ctx=n_ctx, n_ubatch=n_tokens, flash_attn=fa is OnOff.on)
+    context = load_model(source).context(n_ctx=n_ctx, n_ubatch=n_tokens, flash_attn=fa is not FlashAttnType.off)
     return context.step_graph(n_tokens)
 
 

@@ -41,7 +41,8 @@ def test_yarn_factors(small: Path) -> None:
         ({"n_ctx": True}, "n_ctx True: it must be a whole number"),
         ({"n_threads": None}, "n_threads None: it must be a whole number"),
         ({"n_threads": 513}, "n_threads 513: the limit is 512"),
-        ({"flash_attn": "off"}, "flash_attn 'off': it must be True or False"),
+        ({"flash_attn": "off"}, "flash_attn 'off': it must be True, False or 'auto'"),
+        ({"flash_attn": 1}, "flash_attn 1: it must be True, False or 'auto'"),
         ({"rope_freq_base": float("nan")}, "rope_freq_base nan: it must be a finite number"),
         ({"rope_freq_scale": -1.0}, "rope_freq_scale -1.0: it must be a finite number"),
         ({"type_k": None}, "type_k None: it must be the name of a type"),
@@ -56,6 +57,11 @@ def test_yarn_factors(small: Path) -> None:
 def test_values_that_cannot_be_are_refused(small: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(VizggmlError, match=message):
         parts(small, **given)
+
+
+def test_flash_attention_is_on_where_it_is_left_to_us(small: Path) -> None:
+    assert parts(small, flash_attn="auto", type_v="q8_0", type_k="q8_0").cparams.flash_attn is True
+    assert parts(small, flash_attn=False).cparams.flash_attn is False
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,9 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from tests.llama.building import GOLDENS, golden
-from tests.llama.made import write
+from tests.llama.made import Shape, write
 from tests.llama.native import NativeContext
 from tests.llama.oracle import wheel
-from tests.llama.test_gemma3 import GEMMA
 from tests.llama.test_quantized_cache import ROTATED, nmse, settings
 from vizggml.errors import VizggmlError
 from vizggml.events import StateLoaded, StateSaved
@@ -28,6 +27,7 @@ from vizggml.llama.model import Model, load_model
 from vizggml.timeline.record import record
 
 TOKENS = list(range(20, 45))
+GEMMA = Shape("gemma3", n_layer=7, n_embd=128, n_ff=96, head_dim=32, n_swa=40)
 KINDS = [
     {"flash_attn": True, "type_k": "F16", "type_v": "F16"},
     {"flash_attn": False, "type_k": "F16", "type_v": "F16"},

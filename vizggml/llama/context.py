@@ -436,7 +436,7 @@ class Context(Reservation):
     # State in files.
 
     def save_state(
-        self, path: state.Path_, tokens: Sequence[int] = (), seq_id: int = state.ALL, newer: bool = False
+        self, path: state.FilePath, tokens: Sequence[int] = (), seq_id: int = state.ALL, newer: bool = False
     ) -> None:
         """Write what the cache holds to a file that llama.cpp reads, with the tokens that led there.
 
@@ -446,7 +446,7 @@ class Context(Reservation):
         self.memory_update()
         state.save(path, self.hparams, self.memory.caches, tokens, seq_id, newer)
 
-    def load_state(self, path: state.Path_, seq_id: int = state.ALL) -> list[int]:
+    def load_state(self, path: state.FilePath, seq_id: int = state.ALL) -> list[int]:
         """Read such a file, llama.cpp's or ours; the tokens that it was saved with. No logits come with it.
 
         `llama_state_load_file`, `llama_state_seq_load_file`, src/llama-context.cpp. VizggmlError if it is damaged, or

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from vizggml.errors import VizggmlError
 from vizggml.ggml.threadpool import GGML_MAX_N_THREADS
@@ -35,6 +36,7 @@ class ContextParams:
 
     With `kv_unified` all sequences share the cache's cells; without, each has a stream of cells of its own, and `n_ctx`
     is shared out among them.
+    `flash_attn` "auto" is on: every device that is here has it.
     `textbook` multiplies in F32 with weights decoded to F32, instead of quantizing activations as ggml does. `fast`
     uses the compiled kernels: None means if they are installed.
     The last `n_gpu_layers` layers are computed on a device with memory of its own, of `device_memory` bytes (0: without
@@ -47,7 +49,7 @@ class ContextParams:
     n_batch: int = 2048
     n_ubatch: int = 512
     n_seq_max: int = 1
-    flash_attn: bool = True
+    flash_attn: bool | Literal["auto"] = True
     type_k: str = "f16"
     type_v: str = "f16"
     kv_unified: bool = True
@@ -120,7 +122,7 @@ class CParams:
             n_seq_max=params.n_seq_max,
             n_outputs_max=n_batch,
             n_threads=params.n_threads,
-            flash_attn=params.flash_attn,
+            flash_attn=bool(params.flash_attn),
             type_k=_cache_type("type_k", params.type_k),
             type_v=_cache_type("type_v", params.type_v),
             kv_unified=params.kv_unified,
@@ -150,7 +152,9 @@ def _check(params: ContextParams) -> None:
             raise VizggmlError(f"{name} {value}: it must be at least {least}")
         if value > most:
             raise VizggmlError(f"{name} {value}: the limit is {most}")
-    for name in ("flash_attn", "kv_unified", "textbook", "swa_full"):
+    if not isinstance(params.flash_attn, bool) and params.flash_attn != "auto":
+        raise VizggmlError(f"flash_attn {params.flash_attn!r:.40}: it must be True, False or 'auto'")
+    for name in ("kv_unified", "textbook", "swa_full"):
         if not isinstance(getattr(params, name), bool):
             raise VizggmlError(f"{name} {getattr(params, name)!r:.40}: it must be True or False")
     for name in ("rope_freq_base", "rope_freq_scale"):

@@ -41,11 +41,11 @@ newer llama.cpp writes, says after the number of layers how large the matrices a
 ALL = -1
 """Every sequence."""
 
-Path_ = str | os.PathLike[str]
+FilePath = str | os.PathLike[str]
 
 
 def save(
-    path: Path_,
+    path: FilePath,
     hparams: HParams,
     caches: Sequence[KVCache],
     tokens: Sequence[int],
@@ -148,7 +148,7 @@ def _bytes(t: Tensor) -> Memory:
 class Reader:
     """The bytes of a state, taken from the front."""
 
-    def __init__(self, path: Path_) -> None:
+    def __init__(self, path: FilePath) -> None:
         self.name = f"state {os.fspath(path)!r}"
         self.at = 0
         try:
@@ -178,7 +178,7 @@ class Reader:
             raise self.fail(f"{what}: {found}, here {want}")
 
 
-def load(path: Path_, hparams: HParams, caches: Sequence[KVCache], seq_id: int = ALL) -> list[int]:
+def load(path: FilePath, hparams: HParams, caches: Sequence[KVCache], seq_id: int = ALL) -> list[int]:
     """Read a session, or one sequence into sequence `seq_id`: its tokens. What the caches hold of it is replaced.
 
     VizggmlError if it is no such file, is damaged or of another model, cache type or mode; then nothing is changed.
