@@ -16,7 +16,17 @@ class Golden:
     where: str
 
 
-GOLDENS: dict[str, Golden] = {}
+LLAMA_GRAPHS = "tests/goldens/llama_graphs.json.gz"
+
+GOLDENS: dict[str, Golden] = {
+    "smollm2.nodes.plain": Golden(1086, "nodes", LLAMA_GRAPHS),
+    "smollm2.nodes.flash": Golden(936, "nodes", LLAMA_GRAPHS),
+    "smollm2.cont.plain": Golden(30, "nodes", LLAMA_GRAPHS),
+    "smollm2.cont.flash": Golden(0, "nodes", LLAMA_GRAPHS),
+    "smollm2.empty.plain": Golden(420, "nodes", LLAMA_GRAPHS),
+    "smollm2.empty.flash": Golden(360, "nodes", LLAMA_GRAPHS),
+    "smollm2.mapped": Golden(96576768, "bytes", "tests/goldens/llama_buffers.json"),
+}
 
 
 def golden(name: str) -> int | float | str:

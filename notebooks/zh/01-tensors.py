@@ -1,0 +1,251 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 第 1 章：张量
+#
+# 在导览里你走过了一层，在一次次乘法之间，反复遇到 `RESHAPE`、`PERMUTE` 和 `VIEW`：注意力头和 token 换了位置，行和列换了位置。它们在一步计算里占多大比重？
+
+# %%
+import numpy as np
+
+import vizggml as vg
+from vizggml import ggml, lessons
+
+
+def step_nodes(name, n_tokens, **params):
+    return vg.load_model(name).context(n_threads=1, **params).step_graph(n_tokens).nodes
+
+
+nodes = step_nodes("tiny", 32, n_ctx=256, n_ubatch=32, flash_attn=False)
+rearranged = [t for t in nodes if t.op in ("RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE")]
+print(f"{len(rearranged)} of the {len(nodes)} nodes of a step of 32 tokens only rearrange;")
+print(f"their shapes hold {sum(t.nelements * t.type.type_size for t in rearranged):,} bytes.")
+
+# %% [markdown]
+# 这些字节，ggml 一个也没有移动。想知道它怎么做到，先忘掉矩阵：内存只有一维。
+
+# %% [markdown]
+# ## 手写步长
+#
+# 取 12 个字节，再加两组数。`ne` 是每一维有多少个元素；`nb` 是要走到这一维的下一个元素，得跨过多少字节，也就是*步长*（stride）。元素 $(i_0, i_1)$ 在第 $i_0 \cdot nb_0 + i_1 \cdot nb_1$ 个字节。
+
+# %%
+memory = bytes(range(12))
+
+
+def show(ne, nb):
+    for i1 in range(ne[1]):
+        print(*(f"{memory[i0 * nb[0] + i1 * nb[1]]:3}" for i0 in range(ne[0])))
+
+
+show(ne=(4, 3), nb=(1, 4))
+
+# %% [markdown]
+# 同样的字节，看成 2 行、每行 6 个：这就是 *reshape*。
+
+# %%
+show(ne=(6, 2), nb=(1, 6))
+
+# %% [markdown]
+# 再看第一个矩阵，行列互换：这就是*转置*。把两个长度对调，两个步长也对调。没有字节被移动：`memory` 是 `bytes`，想写也写不了。
+
+# %%
+show(ne=(3, 4), nb=(4, 1))
+
+# %% [markdown]
+# ## ggml 的张量
+#
+# `ggml_tensor` 就是这些东西：四个 `ne`，四个以字节为单位的步长 `nb`，一个类型，以及首元素的地址。它永远是四维，没有写出来的维都是 1。
+
+# %%
+c = ggml.Context(mem_size=1 << 20)
+with vg.record() as trace:
+    a = c.new_tensor("F32", (4, 3), name="a").set(range(12))
+    r = ggml.reshape_2d(c, a, 6, 2).set_name("r")
+    t = ggml.transpose(c, a).set_name("t")
+
+for x in (a, r, t):
+    print(x.name, "ne", x.ne, "nb", x.nb, "at", x.data.offset)
+
+# %% [markdown]
+# 三个张量从同一个字节开始。（`at` 是在 `c` 的内存里的偏移，第 3 章再讲。）
+#
+# 用 **→** 一步步走。*Tensor* 面板画出行走的路线：每个方格是一个元素，里面写着它在第几个字节。比较 `a` 和 `t`：沿着 `a` 的一行，每步 4 个字节；沿着 `t` 的一行，每步 16 个。
+
+# %%
+vg.view(trace, panes=["tensor", "events"])
+
+# %% [markdown]
+# ## 哪一维在前？
+#
+# 在 ggml 里，`ne[0]` 是元素彼此相邻的那一维，也就是*一行的长度*。NumPy 把它写在最后。内存完全相同，只是这串数从另一头读起。
+
+# %%
+print("ggml's ne:     ", a.ne)
+print("NumPy's shape: ", a.array().shape, " strides:", a.array().strides)
+print(a.array()[0, 0])
+
+# %% [markdown]
+# 所以写成 `[576, 1536]` 的权重，是 1,536 行，每行 576 个数。`mul_mat` 要的正是这种排列：两个操作数都按长度为 `ne[0]` 的行存放，结果的每个元素是两行的点积，从左到右连续地读。用 NumPy 的话说，`mul_mat(a, b)` 就是 `b @ a.T`。
+
+# %%
+b = c.new_tensor("F32", (4, 2), name="b").set(range(8))
+g = ggml.Graph(c)
+product = ggml.mul_mat(c, a, b)
+g.build_forward_expand(product)
+ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
+
+print("ne:", product.ne)
+print("the same as b @ a.T:", np.array_equal(product.array()[0, 0], b.array()[0, 0] @ a.array()[0, 0].T))
+
+# %% [markdown]
+# ## permute 里的陷阱
+#
+# `permute` 可以一次调换好几维。ggml 的参数说的是**每一维到哪里去**：第 `i` 维变成第 `axes[i]` 维。NumPy 的 `transpose` 说的是**每一维从哪里来**。如果只是两维对调，比如 (0, 2, 1, 3)，两种说法一样；如果是轮换，就不一样了。
+
+# %%
+heads = c.new_tensor("F32", (64, 4, 32), name="heads")
+print("ggml.permute(1, 2, 0, 3):    ", ggml.permute(c, heads, 1, 2, 0, 3).ne)
+print("NumPy's rule, same numbers:  ", tuple(heads.ne[axis] for axis in (1, 2, 0, 3)))
+
+# %% [markdown]
+# ## 什么时候必须复制
+#
+# 任何维度的调换，都能用步长表达。那么，转置过的矩阵能再 reshape 吗？逐行读 `t`，经过的字节依次是：
+
+# %%
+print([i0 * t.nb[0] + i1 * t.nb[1] for i1 in range(t.ne[1]) for i0 in range(t.ne[0])])
+
+# %% [markdown]
+# 要把这 12 个元素排成一行，从一个到下一个的距离有时是 16，有时是 -28：没有哪一个步长做得到。遇到这种情况，NumPy 一声不响地复制一份；ggml 则拒绝：`ggml_reshape` 断言它的来源是*连续的*（contiguous），也就是说，每个步长都和一个同样形状的新张量相同。
+
+# %%
+moved = t.array().reshape(12)
+print("NumPy's reshape still shares memory with a:", np.shares_memory(moved, a.array()))
+try:
+    ggml.reshape_1d(c, t, 12)
+except vg.VizggmlError as error:
+    print("ggml:", error)
+
+# %% [markdown]
+# 在 ggml 里，复制要你自己提出来。`cont` 造一个有自己字节的张量，它是图里一个真要计算的节点：按 `t` 读取的顺序，把元素搬到一起。
+
+# %%
+with vg.record() as trace:
+    together = ggml.cont(c, t).set_name("cont")
+    row = ggml.reshape_1d(c, together, 12).set_name("row")
+    g = ggml.Graph(c)
+    g.build_forward_expand(row)
+    ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
+
+print("row:", row.array().ravel())
+for x in (a, t, together, row):
+    print(f"{x.name:>4}  at {x.data.offset:>6}  nb {x.nb}  contiguous: {x.is_contiguous()}")
+
+# %%
+vg.view(trace, panes=["tensor", "events"])
+
+# %% [markdown]
+# 在记录快结束的地方，三个节点依次轮到。其中两个被跳过，只有 `cont` 有事可做。
+
+# %%
+for sentence in trace.sentences("NodeSkipped"):
+    print(sentence)
+
+# %% [markdown]
+# ## 步长不一定对应一个元素
+#
+# 在量化类型里，32 个或 256 个权重合成一个*块*（block），块是有地址的最小单位。这时 `nb[0]` 是一个块的大小。一个 `Q4_0` 块用 18 个字节存 32 个权重，所以一行 64 个权重是两块。
+
+# %%
+q = c.new_tensor("Q4_0", (64, 3), name="q")
+print("ne", q.ne, "nb", q.nb, "bytes", q.nbytes)
+
+# %% [markdown]
+# 单个权重没有自己的字节，所以转置过的 `Q4_0` 不能拿来相乘：`ggml_mul_mat` 断言第一个操作数没有转置过。
+
+# %%
+try:
+    ggml.mul_mat(c, ggml.transpose(c, q), c.new_tensor("F32", (3, 1)))
+except vg.VizggmlError as error:
+    print(error)
+
+# %% [markdown]
+# ## 在 llama.cpp 里
+#
+# `src/llama-graph.cpp` 的 `llm_graph_context::build_attn_mha` 用 (0, 2, 1, 3) 调换 q、k、v：从“一个 token 的所有头”变成“一个头的所有 token”。算完注意力再换回来，这一层唯一的一次复制就在这里：`ggml_cont_2d`。用 flash attention 时，kernel 直接按正确的顺序写出结果，于是一次复制也不剩。
+#
+# 在 SmolLM2 的图里数一数。这是一个真实的 30 层模型（这一格要几秒钟）；旁边是 llama.cpp 自己建的图。
+
+# %%
+for flash in (False, True):
+    nodes = step_nodes("smollm2", 17, n_ctx=512, n_ubatch=512, flash_attn=flash)
+    copies = sum(t.op == "CONT" for t in nodes)
+    mode = "flash" if flash else "plain"
+    theirs = lessons.golden(f"smollm2.cont.{mode}"), lessons.golden(f"smollm2.nodes.{mode}")
+    print(f"{mode} attention: {copies} CONT in {len(nodes)} nodes; llama.cpp: {theirs[0]} in {theirs[1]}")
+
+# %% [markdown]
+# ## 改一改，看一看
+#
+# 改动 `axes`，然后运行下面两格。看 `nb`：从左到右还是递增的吗？看 *Tensor* 面板里的路线，和下面 *contiguous*、*permuted*、*transposed* 三个标记。24 种顺序里，有四种使这个张量仍然连续。第一种是 (0, 1, 2, 3)；另外三种是哪些，为什么？（练习 01.4 换个方式问同一件事。）
+
+# %%
+axes = (0, 2, 1, 3)
+
+# %%
+c = ggml.Context(mem_size=1 << 20)
+with vg.record() as trace:
+    x = c.new_tensor("F32", (4, 2, 3), name="x")
+    p = ggml.permute(c, x, *axes).set_name("p")
+print("ne", p.ne, "nb", p.nb, "contiguous:", p.is_contiguous())
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=560)
+
+# %% [markdown]
+# ## 练习
+#
+# 把答案写在三个点的位置。答错会得到一个提示；`lessons.solution("01.1")` 打印解答。
+#
+# **01.1** 一个 `F16` 张量（每个元素 2 字节），`ne` 是 (64, 9, 5, 1)，没有空隙。它的 `nb` 是什么？写四个数。
+
+# %%
+answer = ...
+lessons.check("01.1", answer)
+
+# %% [markdown]
+# **01.2** `m` 是 `F32`，`ne` 是 (8, 5)。`ggml.transpose(c, m)` 的元素 $(i_0, i_1) = (3, 2)$ 在第几个字节？从首字节数起，首字节是 0。
+
+# %%
+answer = ...
+lessons.check("01.2", answer)
+
+# %% [markdown]
+# **01.3** `ggml.permute` 用哪四个参数，能把 (64, 9, 5, 1) 变成 (5, 64, 9, 1)？
+
+# %%
+answer = ...
+lessons.check("01.3", answer)
+
+# %% [markdown]
+# **01.4** 写一个函数 `contiguous(ne, nb, size)`，判断一个每元素 `size` 字节的张量是否连续。它会在好几个张量上试用。留意只有一个元素的维：没有人会沿着它走一步。
+
+# %%
+answer = ...
+lessons.check("01.4", answer)
+
+# %% [markdown]
+# ## 接下来读什么
+#
+# - `ggml/src/ggml.c` 里的 `ggml_new_tensor_impl`、`ggml_permute` 和 `ggml_is_contiguous_m_n`：都很短，里面已经没有你没见过的东西。我们的在 `vizggml/ggml/context.py`、`ops_view.py` 和 `tensor.py`。
+# - 视图的视图的视图：字节在哪里，归谁所有？见[第 2 章：视图](02-views.ipynb)。

@@ -1,0 +1,42 @@
+"""The figures that chapters quote are those that were recorded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vizggml.errors import VizggmlError
+from vizggml.ggml.types import VIEW_OPS
+from vizggml.lessons import golden
+
+RECORDED = Path(__file__).parents[1] / "goldens"
+
+
+def smollm2_ops(flash: bool) -> list[str]:
+    """The op of each node of SmolLM2's graph for a prompt."""
+    graphs: list[dict[str, Any]] = json.loads(gzip.decompress((RECORDED / "llama_graphs.json.gz").read_bytes()))
+    wanted = ("smollm2", "prefill", flash)
+    found = next(g for g in graphs if (g["model"], g["what"], g["flash_attn"]) == wanted)
+    return [node[0] for node in found["nodes"]]
+
+
+@pytest.mark.parametrize(("mode", "flash"), [("plain", False), ("flash", True)])
+def test_nodes_of_smollm2(mode: str, flash: bool) -> None:
+    ops = smollm2_ops(flash)
+    assert golden(f"smollm2.nodes.{mode}") == len(ops)
+    assert golden(f"smollm2.cont.{mode}") == ops.count("CONT")
+    assert golden(f"smollm2.empty.{mode}") == sum(op in VIEW_OPS for op in ops)
+
+
+def test_mapped_bytes_of_smollm2() -> None:
+    runs: list[dict[str, Any]] = json.loads((RECORDED / "llama_buffers.json").read_text())
+    assert {tuple(run["mapped"]) for run in runs if run["model"] == "smollm2"} == {(golden("smollm2.mapped"),)}
+
+
+def test_a_figure_that_is_not_there_is_said_to_be() -> None:
+    with pytest.raises(VizggmlError, match=r"golden 'smollm2\.x': there are smollm2\."):
+        golden("smollm2.x")
