@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.test_player_events import steps_of
+from tests.llama.made import Shape, write
 from tests.oracle import LIB, Real
 from tests.timeline.made import trace_of
 from vizggml import ggml
@@ -31,6 +32,7 @@ from vizggml.events import (
     SeqOp,
     TensorCreated,
     TensorId,
+    WindowEvicted,
     WorkTaken,
 )
 from vizggml.export.html import to_html
@@ -147,6 +149,50 @@ def test_what_is_removed_from_the_cache_is_told(two: Trace, tmp_path: Path, open
     walk(page)
     assert card(page)[""] == "cell 1"
     assert (card(page)["position"], card(page)["sequence"]) == ("3", "1")
+
+
+@pytest.fixture(scope="module")
+def windows(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """Layer 1 sees everything, layers 0 and 2 the last 24 positions: 250 tokens, then 8 more that take cells 250 to 255
+    and the first two again."""
+    shape = Shape("gemma3", n_layer=3, n_embd=32, n_head=2, n_head_kv=1, n_ff=32, n_swa=24, swa_pattern=2)
+    model = load_model(write(tmp_path_factory.mktemp("made") / "windows.gguf", shape))
+    context = model.context(n_ctx=512, n_ubatch=64, swa_full=False, n_threads=1)
+    context.decode([1] * 250)
+    with record() as trace:
+        context.decode([2] * 6)
+        context.decode([3] * 2)
+    model.close()
+    return trace
+
+
+def test_two_caches_stand_one_over_the_other(windows: Trace, tmp_path: Path, open_page: OpenPage) -> None:
+    """Each says what its layers see; a cell that is given away is marked in its own cache alone."""
+    evicted, written = steps_of(windows, WindowEvicted), steps_of(windows, KvWritten)
+    page = alone(windows, "kv", tmp_path, open_page, evicted[0])
+    expect(said(page)).to_contain_text(
+        ["Every position: 258 of 512 cells taken", "Last 24 positions: 255 of 256 cells taken"]
+    )
+    expect(said(page)).to_contain_text(["layer 1; sequence 0: 258", "layers 0, 2; sequence 0: 255"])
+    go(page, written[-1])
+    expect(said(page)).to_contain_text(["Every position: 258", "Last 24 positions: 256 of 256 cells taken"])
+    facts = page.get_by_label("Of this cache")
+    expect(facts).to_contain_text(["512 cells x 1 layer", "256 cells x 2 layers"])
+    boxes = page.locator(".vg-detail .vg-canvas")
+    seen = []
+    for number, cell in ((0, 232.5), (0, 257.5), (1, 232.5), (1, 240.5), (1, 1.5)):
+        box = boxes.nth(number).bounding_box()
+        assert box is not None
+        n_cells = (264, 256)[number]
+        page.mouse.move(box["x"] + 42 + (box["width"] - 54) * cell / n_cells, box["y"] + 30)
+        seen.append((card(page)["position"], card(page)["attended"]))
+    assert seen == [
+        ("232", "yes, by position 257"),
+        ("257", "yes, by position 257"),
+        ("232", "no: out of the window of 24"),
+        ("240", "yes, by position 257"),
+        ("257", "yes, by position 257"),
+    ]
 
 
 def test_cells_are_zoomed_by_dragging(two: Trace, tmp_path: Path, open_page: OpenPage) -> None:

@@ -116,7 +116,10 @@ def test_two_caches_tell_their_layers_and_the_window() -> None:
     tracks = fold(
         CacheCreated(base, 1, 512, "F16", "F16", k[2:], v[2:], 0, 0, (2,)),
         CacheCreated(swa, 2, 256, "F16", "F16", k[:2], v[:2], 0, 0, (), 40),
+        KvWritten(base, A, "K", 2, 0, 4, 1, 64, "F16"),
+        KvWritten(swa, A, "K", 1, 0, 4, 1, 64, "F16"),
     )
+    assert tracks["t.kv.layer"].tolist() == [0, 1]
     assert tracks["t.cache.n_swa"].tolist() == [0, 40]
     table = [tracks[f"cache_layer.{c}"].tolist() for c in ("cache", "layer", "k")]
     assert list(zip(*table, strict=True)) == [(0, 2, 2), (1, 0, 0), (1, 1, 1)]

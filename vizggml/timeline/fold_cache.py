@@ -22,6 +22,7 @@ class CacheFold:
 
     A cell is taken for each sequence that sees it; `since` is the event from which it is taken without a break, so that
     what was written there earlier is known to be stale. A slot is the runs of cells that the newest tokens went to.
+    The layer of a write is counted among those that its cache keeps: `cache_layer` says which of the model's it is.
     """
 
     def __init__(self, text: Callable[[int], str]) -> None:
@@ -34,6 +35,7 @@ class CacheFold:
         self.slot = Track("slot", {"cache": "i", "cell": "i", "n_cells": "i", "n_kv": "i"})
         self.tracks = (self.cache, self.cell, self.kv, self.slot)
         self._layers: list[tuple[int, int, int, int]] = []
+        self._rows: dict[tuple[int, int], int] = {}
         self._taken: dict[tuple[int, int], tuple[int, int]] = {}
         self._found: dict[int, deque[tuple[tuple[int, ...], int]]] = {}
         self._n_runs: dict[int, int] = {}
@@ -69,6 +71,7 @@ class CacheFold:
         self.cache.set(i, cache, cache, *sizes, small(n_swa))
         numbers = [small(layer) for layer in layers] or range(len(k))
         self._layers += [(cache, *row) for row in zip(numbers, k, v, strict=False)]
+        self._rows |= {(cache, layer): row for row, layer in enumerate(numbers)}
 
     def decode_begin(self, i: int, node: int, *rest: int) -> None:
         """Cells that were found for a batch before this one and never taken are forgotten."""
@@ -119,7 +122,8 @@ class CacheFold:
     ) -> None:
         side = V if self.text(which) == "V" else K
         key = (cache, layer, side, cell)
-        self.kv.set(i, key, cache, small(layer), side, small(cell), small(n_cells), nbytes)
+        row = self._rows.get((cache, layer), layer)
+        self.kv.set(i, key, cache, small(row), side, small(cell), small(n_cells), nbytes)
 
     def columns(self, tensors: Tensors, strings: list[str]) -> dict[str, Column]:
         """One row for each layer of each cache: its tensors, and how many heads ask and are asked there.

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:27f10fa5bae53bbdfdd51db611c713be31f086d03353384bdcd06a85cfc77d77
+// vizggml player, bundled; sources sha256:a1bfea4f037cb03590de8ef512f872456437b56d71898356a61a37330de61b0e
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -2945,6 +2945,19 @@ function cacheAt({ tracks }, step) {
   }
   return NO_ONE;
 }
+function cachesAt(player, step) {
+  const cache = cacheAt(player, step);
+  return pairsOf(player).find((pair) => pair.includes(cache)) ?? [cache];
+}
+function pairsOf({ tracks, relations }) {
+  return relations.keep("cache pairs", () => {
+    const made = tracks.track("cache");
+    const [caches, windows] = ["cache", "n_swa"].map((name) => made.col(name));
+    const pairs = [];
+    for (let r = 1; r < made.length; r++) if (windows[r] > 0 && windows[r - 1] <= 0) pairs.push([caches[r - 1], caches[r]]);
+    return pairs;
+  });
+}
 function shapeOf2({ tracks, relations }, cache) {
   return relations.keep(`cache ${cache}`, () => {
     const made = tracks.track("cache");
@@ -2960,11 +2973,15 @@ function shapeOf2({ tracks, relations }, cache) {
     }
     let nLayer = 1;
     for (let r = 0; r < written.length && row < 0; r++) nLayer = Math.max(nLayer, layers[r] + 1);
+    const [ofCache, numbers] = ["cache", "layer"].map((name) => tracks.columns.column(`cache_layer.${name}`));
+    const kept2 = [...numbers].filter((_, r) => ofCache[r] === cache);
     const number = (name) => row < 0 ? 0 : made.col(name)[row];
     return {
       cache,
       nCells: row < 0 ? Math.max(32, used) : number("n_cells"),
       nLayer: row < 0 ? nLayer : number("n_layer"),
+      layers: kept2.length ? kept2 : Array.from({ length: row < 0 ? nLayer : number("n_layer") }, (_, il) => il),
+      window: row < 0 ? 0 : number("n_swa"),
       typeK: row < 0 ? "" : made.str("type_k", row),
       typeV: row < 0 ? "" : made.str("type_v", row),
       bytesK: number("nbytes_k"),
@@ -2986,9 +3003,9 @@ function headsOf(tracks, cache, name) {
   }
   return most ? [least, most] : [0, 0];
 }
-function kvAt(player, step) {
+function kvAt(player, step, which = 0) {
   const { tracks } = player;
-  const cache = cacheAt(player, step);
+  const cache = cachesAt(player, step)[which] ?? NO_ONE;
   if (cache < 0) return null;
   const shape = shapeOf2(player, cache);
   const seq = new Int16Array(shape.nCells).fill(NO_ONE);
@@ -3007,8 +3024,7 @@ function kvAt(player, step) {
     pos[cell2] = positions[r];
     sequences.set(seqs[r], (sequences.get(seqs[r]) ?? 0) + 1);
   });
-  const window = Number(tracks.meta.params?.n_swa ?? 0);
-  return { shape, seq, pos, nSeqs, taken: taken2, sequences, window, ...slotAt(player, shape, step, seq, pos) };
+  return { shape, seq, pos, nSeqs, taken: taken2, sequences, window: shape.window, ...slotAt(player, shape, step, seq, pos) };
 }
 function slotAt({ tracks }, { cache, nLayer }, step, seq, pos) {
   const slots = tracks.track("slot");
@@ -3057,10 +3073,11 @@ function sequencesOf({ tracks }, step, cache, cell2) {
   const [caches, cells, seqs] = ["cache", "cell", "seq"].map((n) => track.col(n));
   return track.openAt(step).filter((r) => caches[r] === cache && cells[r] === cell2).map((r) => seqs[r]).sort((p, q) => p - q);
 }
-function lastChange(player, step) {
+function lastChange(player, step, cache) {
   const { tracks } = player;
   const [ops, found] = [eventsOf(player, "SeqOp"), eventsOf(player, "CellsFound")];
-  const at = upperBound(ops, step) - 1;
+  let at = upperBound(ops, step) - 1;
+  while (at >= 0 && tracks.field(ops[at], "cache") !== cache) at--;
   if (at < 0) return "";
   const op = ops[at];
   if (upperBound(found, step) > upperBound(found, op)) return "";
@@ -3141,6 +3158,7 @@ function paintKv(player, c, state, places, marks, mine, cursor) {
   c.fillStyle = palette.panel;
   for (const [y, h] of [[band, high], [k, each], [v, each]]) c.fillRect(left, y, wide, h);
   paintTaken(player, c, state, places);
+  paintOutOfWindow(player, c, state, places, mine);
   paintPending(player, c, state, places);
   paintLayers(player, c, state, places);
   paintPositions(player, c, state, places);
@@ -3171,6 +3189,20 @@ function paintTaken(player, c, state, places) {
       c.fillRect(x, band + high - 4, w, 1.5);
       c.fillStyle = colourOf(player, seq);
     }
+  }
+  c.globalAlpha = 1;
+}
+function paintOutOfWindow({ palette }, c, { window, newest, pos, nSeqs }, places, mine) {
+  const { from, to } = places.range;
+  const left = (cell2) => nSeqs[cell2] > 0 && mine[cell2] === 1 && newest.pos - pos[cell2] >= window;
+  if (window <= 0 || newest.seq < 0) return;
+  c.fillStyle = palette.page;
+  c.globalAlpha = 0.62;
+  for (let cell2 = from; cell2 < to; cell2++) {
+    if (!left(cell2)) continue;
+    const begin = cell2;
+    while (cell2 + 1 < to && left(cell2 + 1)) cell2++;
+    for (const [y, h] of [[places.k, places.each], [places.v, places.each]]) c.fillRect(xOf(places, begin), y, xOf(places, cell2 + 1) - xOf(places, begin), h);
   }
   c.globalAlpha = 1;
 }
@@ -3211,7 +3243,7 @@ function paintLayers({ palette, fonts }, c, state, places) {
   c.font = `9.5px ${fonts.mono}`;
   c.textAlign = "right";
   c.fillStyle = palette.faint;
-  for (const top of [places.k, places.v]) for (let il = 0; il < nLayer; il++) c.fillText(String(il), places.left - 26, top + (il + 0.5) * high + 0.5);
+  for (const top of [places.k, places.v]) for (let il = 0; il < nLayer; il++) c.fillText(String(state.shape.layers[il]), places.left - 26, top + (il + 0.5) * high + 0.5);
 }
 function paintPositions({ fonts }, c, state, places) {
   const { range: range2, band, high } = places;
@@ -3370,7 +3402,7 @@ function makeFacts(host, shape) {
   ) {
     if (type) sizes.append(el("dt", "", { text: side }), el("dd", "", { text: type }), el("dd", "vg-end", { text: formatBytes(bytes) }));
   }
-  const total = `${shape.nCells} cells x ${shape.nLayer} layers` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
+  const total = `${shape.nCells} cells x ${counted(shape.nLayer, "layer")}` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
   const parts = [el("section", "", {}, [el("h3", "", { text: "reserved" }), sizes, el("p", "vg-soft", { text: total })])];
   if (shape.seqs.length) parts.push(el("section", "", {}, [el("h3", "", { text: "colours" }), el("div", "vg-kv-keys", {}, sequenceKeys(shape))]));
   const words = headsWords(shape);
@@ -3378,7 +3410,7 @@ function makeFacts(host, shape) {
   parts.push(
     el("section", "", {}, [
       el("h3", "", { text: "read it so" }),
-      el("p", "vg-soft", { text: "A column is a cell, a line of it a layer. Outlined: what this evaluation writes, empty until its layer has computed it. The bar above marks the cells that the newest token attends to." })
+      el("p", "vg-soft", { text: "A column is a cell, a line of it a layer. Outlined: what this evaluation writes, empty until its layer has computed it. The bar above marks the cells that the newest token attends to." + (shape.window ? " Pale cells have left the window: a new token may take them." : "") })
     ])
   );
   host.replaceChildren(...parts);
@@ -3418,22 +3450,52 @@ var kvDetail = {
   name: "kv",
   title: "KV cache",
   has: ({ tracks }) => tracks.track("cell").length > 0 || tracks.track("cache").length > 0,
-  make: (player, pane) => new KvView(player, pane)
+  make: (player, pane) => pairsOf(player).length ? new KvPair(player, pane) : new KvView(player, pane)
 };
-var KvView = class extends DetailPlot {
+var KvPair = class {
   /** @param {Player} player @param {Pane} pane */
   constructor(player, pane) {
+    this.views = [new KvView(player, pane, 0), new KvView(player, pane, 1)];
+    this.tools = this.views.flatMap((view) => view.tools);
+    this.element = el("div", "vg-stack vg-kv-pair", {}, this.views.map((view) => view.element));
+  }
+  /** @param {number} step */
+  draw(step) {
+    for (const view of this.views) view.draw(step);
+    const alone = !this.views[1].state;
+    for (const element of [this.views[1].element, this.views[1].button]) if (element.hidden !== alone) element.hidden = alone;
+  }
+  stop() {
+    for (const view of this.views) view.stop();
+  }
+};
+function layersWords(layers) {
+  const words = [];
+  for (let k = 0; k < layers.length; k++) {
+    let to = k;
+    while (to + 1 < layers.length && layers[to + 1] === layers[to] + 1) to++;
+    words.push(to > k ? `${layers[k]} to ${layers[to]}` : String(layers[k]));
+    k = to;
+  }
+  return `layer${layers.length === 1 ? "" : "s"} ${words.join(", ")}`;
+}
+var KvView = class extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane @param {number} [which] of two caches, the second with a window */
+  constructor(player, pane, which) {
     super(player, pane, {
-      title: "KV cache",
+      title: which === 1 ? "KV cache of the layers with a window" : "KV cache",
       keys: "cell by cell",
       empty: "No cache stands at this step. Record a context of a model: with vg.record() as trace: ctx.decode(tokens)."
     });
     this.state = null;
+    this.which = which ?? 0;
+    this.paired = which !== void 0;
+    this.named = which === 1 ? "All cells of the window" : "All cells";
     this.mine = new Uint8Array(0);
     this.zoomed = null;
     this.brush = null;
     this.all = false;
-    this.button = el("button", "vg-button vg-text-button", { type: "button", text: "All cells", "aria-pressed": "false", title: "Show the whole cache, or the cells that the trace uses" });
+    this.button = el("button", "vg-button vg-text-button", { type: "button", text: this.named, "aria-pressed": "false", title: "Show the whole cache, or the cells that the trace uses" });
     this.button.addEventListener("click", () => this.toggleAll());
     this.tools = [this.button];
     this.foot = el("div", "vg-kv-foot");
@@ -3476,7 +3538,7 @@ var KvView = class extends DetailPlot {
   /** @param {{from: number, to: number} | null} range */
   zoomTo(range2) {
     this.zoomed = range2;
-    this.button.textContent = range2 ? "Zoom out" : "All cells";
+    this.button.textContent = range2 ? "Zoom out" : this.named;
     this.player.redraw(this.pane);
   }
   toggleAll() {
@@ -3497,7 +3559,7 @@ var KvView = class extends DetailPlot {
   }
   /** @param {number} step */
   prepare(step) {
-    const state = this.state = kvAt(this.player, step);
+    const state = this.state = kvAt(this.player, step, this.which);
     if (!state) return null;
     this.mine = cellsOf(this.player, step, state, state.newest.seq);
     if (this.shown !== state.shape.cache) this.showFacts(state);
@@ -3505,11 +3567,12 @@ var KvView = class extends DetailPlot {
     const each = (shape.bytesK + shape.bytesV) / Math.max(1, shape.nCells);
     const bytes = each ? ` (${formatBytes(Math.round(each * taken2))} of ${formatBytes(shape.bytesK + shape.bytesV)})` : "";
     const parts = [...sequences].sort((p, q) => p[0] - q[0]).map(([seq, n]) => `sequence ${seq}: ${n}`);
-    const change = lastChange(this.player, step);
+    const change = lastChange(this.player, step, shape.cache);
+    const sight = this.paired ? shape.window ? `Last ${shape.window} positions: ` : "Every position: " : "";
     const looked = nKv ? `attention looks at the first ${nKv} (n_kv)` : "";
     return {
-      strong: `${taken2} of ${counted(shape.nCells, "cell")} taken${bytes}`,
-      rest: [change, parts.slice(0, 6).join(", "), looked].filter(Boolean).join("; ")
+      strong: `${sight}${taken2} of ${counted(shape.nCells, "cell")} taken${bytes}`,
+      rest: [this.paired ? layersWords(shape.layers) : "", change, parts.slice(0, 6).join(", "), looked].filter(Boolean).join("; ")
     };
   }
   /** @param {KvState} state */
@@ -3517,7 +3580,7 @@ var KvView = class extends DetailPlot {
     this.shown = shape.cache;
     makeFacts(this.facts, shape);
     const sides = shape.typeK ? `K ${shape.typeK} ${formatBytes(shape.bytesK)}, V ${shape.typeV} ${formatBytes(shape.bytesV)}` : "";
-    const words = [sides, `${shape.nLayer} layers`, headsWords(shape)].filter(Boolean).join("; ");
+    const words = [sides, counted(shape.nLayer, "layer"), headsWords(shape)].filter(Boolean).join("; ");
     this.foot.replaceChildren(...sequenceKeys(shape), el("span", "", { text: words }));
     this.foot.title = words;
   }
@@ -3538,6 +3601,7 @@ var KvView = class extends DetailPlot {
     const { tracks } = this.player;
     const kind = tracks.kindOf(step).name;
     const marks = { cells: /* @__PURE__ */ new Set(), gone: false, found: false, layer: -1, which: 0 };
+    if (this.paired && tracks.kindOf(step).fields.some(([name]) => name === "cache") && tracks.field(step, "cache") !== state.shape.cache) return marks;
     if (kind === "CellSet" || kind === "CellFreed" || kind === "WindowEvicted") {
       marks.cells.add(tracks.field(step, "cell"));
       marks.gone = kind !== "CellSet";
@@ -3545,7 +3609,7 @@ var KvView = class extends DetailPlot {
       marks.cells = new Set(tracks.field(step, "cells"));
       marks.found = true;
     } else if (kind === "KvWritten") {
-      marks.layer = tracks.field(step, "layer");
+      marks.layer = state.shape.layers.indexOf(tracks.field(step, "layer"));
       marks.which = tracks.field(step, "which") === "V" ? 1 : 0;
     } else if (kind === "SeqOp") {
       const [seq, p0, p1] = ["seq_id", "p0", "p1"].map((name) => tracks.field(step, name));
@@ -3596,9 +3660,9 @@ var KvView = class extends DetailPlot {
     const fresh = state.slot.some((run) => cell2 >= run.cell && cell2 < run.cell + run.n);
     if (layer >= 0) {
       const waits = fresh && (which ? state.pending.v : state.pending.k)[layer];
-      pairs.push(["layer", `${layer}, ${which ? "V" : "K"}`], ["bytes", `${formatBytes(Math.round(bytes))} of ${which ? shape.typeV : shape.typeK}`]);
+      pairs.push(["layer", `${shape.layers[layer]}, ${which ? "V" : "K"}`], ["bytes", `${formatBytes(Math.round(bytes))} of ${which ? shape.typeV : shape.typeK}`]);
       if (state.nSeqs[cell2]) pairs.push(["written", waits ? "not yet" : fresh ? "in this evaluation" : "earlier"]);
-    } else if (shape.bytesK) pairs.push(["bytes", `${formatBytes(Math.round((shape.bytesK + shape.bytesV) / shape.nCells))} in ${shape.nLayer} layers`]);
+    } else if (shape.bytesK) pairs.push(["bytes", `${formatBytes(Math.round((shape.bytesK + shape.bytesV) / shape.nCells))} in ${counted(shape.nLayer, "layer")}`]);
     return { head: `cell ${cell2}`, pairs };
   }
   /** @param {KvState} state @param {number} cell */
@@ -8218,7 +8282,7 @@ var graph_default = '.vg-nearer { position: absolute; left: 8px; bottom: 8px; di
 var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { contain: size layout; display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { contain: size layout; margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts dd { contain: size layout; display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; height: 22px; line-height: 22px; }\n.vg-facts dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow: clip; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: clip; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts dd:not(.vg-long) .vg-links { flex-wrap: nowrap; }\n.vg-facts dd.vg-long .vg-links { overflow: hidden auto; scrollbar-width: thin; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { contain: size layout; margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
 
 // kv.css
-var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg-low { flex-direction: column; }\n.vg-kv-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; }\n.vg-kv-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-kv-facts p { margin: 0; }\n.vg-kv-facts .vg-pairs { grid-template-columns: 16px auto 1fr; }\n.vg-kv-facts .vg-pairs dd:last-of-type, .vg-kv-facts .vg-end { text-align: right; }\n.vg-heads { display: block; width: 100%; height: 46px; }\n.vg-low .vg-kv-facts { display: none; }\n.vg-kv-foot { display: none; flex: none; height: 22px; line-height: 22px; padding: 0 12px; font-size: 11.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-low .vg-kv-foot { display: block; }\n.vg-kv-foot .vg-key { margin-right: 12px; }\n.vg-kv-keys { display: flex; flex-wrap: wrap; gap: 2px 12px; }\n";
+var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg-low { flex-direction: column; }\n.vg-kv-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; }\n.vg-kv-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-kv-facts p { margin: 0; }\n.vg-kv-facts .vg-pairs { grid-template-columns: 16px auto 1fr; }\n.vg-kv-facts .vg-pairs dd:last-of-type, .vg-kv-facts .vg-end { text-align: right; }\n.vg-heads { display: block; width: 100%; height: 46px; }\n.vg-low .vg-kv-facts { display: none; }\n.vg-kv-foot { display: none; flex: none; height: 22px; line-height: 22px; padding: 0 12px; font-size: 11.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-low .vg-kv-foot { display: block; }\n.vg-kv-foot .vg-key { margin-right: 12px; }\n.vg-kv-keys { display: flex; flex-wrap: wrap; gap: 2px 12px; }\n.vg-kv-pair > .vg-kv { flex: 1 1 0; min-height: 0; }\n.vg-kv-pair > .vg-kv + .vg-kv { border-top: 1px solid var(--vg-line); }\n";
 
 // map.css
 var map_default = ".vg-motion { pointer-events: none; }\n.vg-usage { flex: none; display: grid; grid-template-columns: 0.9fr 1fr 1.25fr 1fr 0.8fr 1.3fr; grid-auto-rows: 32px; height: 38px; contain: strict; margin: 0; padding: 0 12px 6px; gap: 0 10px; }\n.vg-usage div { min-width: 0; cursor: help; }\n.vg-usage dt, .vg-usage dd { margin: 0; line-height: 16px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-usage dt { font-size: 10.5px; font-weight: 400; color: var(--vg-faint); }\n.vg-usage dd { font-size: 12px; color: var(--vg-ink); font-variant-numeric: tabular-nums; }\n.vg-tiny .vg-usage { grid-template-columns: repeat(3, minmax(0, 1fr)); height: 70px; }\n";

@@ -4,7 +4,7 @@ import { DetailPlot, counted } from "./detail_plot.js";
 import { el } from "./dom.js";
 import { headsWords, makeFacts, sequenceKeys } from "./kv_facts.js";
 import { cellAt, paintKv, placesOf, xOf } from "./kv_paint.js";
-import { cellsOf, kvAt, lastChange, sees, sequencesOf } from "./kv_state.js";
+import { cellsOf, kvAt, lastChange, pairsOf, sees, sequencesOf } from "./kv_state.js";
 import { formatBytes } from "./sentence.js";
 
 /** @typedef {import("./player.js").Player} Player */
@@ -20,26 +20,63 @@ export const kvDetail = {
   name: "kv",
   title: "KV cache",
   has: ({ tracks }) => tracks.track("cell").length > 0 || tracks.track("cache").length > 0,
-  make: (player, pane) => new KvView(player, pane),
+  make: (player, pane) => (pairsOf(player).length ? new KvPair(player, pane) : new KvView(player, pane)),
 };
 
-class KvView extends DetailPlot {
+/** Two caches, one over the other: of the layers that see everything, and of those with a window. */
+class KvPair {
   /** @param {Player} player @param {Pane} pane */
   constructor(player, pane) {
+    this.views = [new KvView(player, pane, 0), new KvView(player, pane, 1)];
+    this.tools = this.views.flatMap((view) => view.tools);
+    this.element = el("div", "vg-stack vg-kv-pair", {}, this.views.map((view) => view.element));
+  }
+
+  /** @param {number} step */
+  draw(step) {
+    for (const view of this.views) view.draw(step);
+    const alone = !this.views[1].state;
+    for (const element of [this.views[1].element, this.views[1].button]) if (element.hidden !== alone) element.hidden = alone;
+  }
+
+  stop() {
+    for (const view of this.views) view.stop();
+  }
+}
+
+/** The model's layers, runs of them as such. @param {number[]} layers */
+function layersWords(layers) {
+  /** @type {string[]} */
+  const words = [];
+  for (let k = 0; k < layers.length; k++) {
+    let to = k;
+    while (to + 1 < layers.length && layers[to + 1] === layers[to] + 1) to++;
+    words.push(to > k ? `${layers[k]} to ${layers[to]}` : String(layers[k]));
+    k = to;
+  }
+  return `layer${layers.length === 1 ? "" : "s"} ${words.join(", ")}`;
+}
+
+class KvView extends DetailPlot {
+  /** @param {Player} player @param {Pane} pane @param {number} [which] of two caches, the second with a window */
+  constructor(player, pane, which) {
     super(player, pane, {
-      title: "KV cache",
+      title: which === 1 ? "KV cache of the layers with a window" : "KV cache",
       keys: "cell by cell",
       empty: "No cache stands at this step. Record a context of a model: with vg.record() as trace: ctx.decode(tokens).",
     });
     /** @type {KvState | null} */
     this.state = null;
+    this.which = which ?? 0;
+    this.paired = which !== undefined;
+    this.named = which === 1 ? "All cells of the window" : "All cells";
     this.mine = new Uint8Array(0);
     /** The cells that are drawn, null for those that the trace uses. @type {{from: number, to: number} | null} */
     this.zoomed = null;
     /** @type {{from: number, to: number} | null} */
     this.brush = null;
     this.all = false;
-    this.button = el("button", "vg-button vg-text-button", { type: "button", text: "All cells", "aria-pressed": "false", title: "Show the whole cache, or the cells that the trace uses" });
+    this.button = el("button", "vg-button vg-text-button", { type: "button", text: this.named, "aria-pressed": "false", title: "Show the whole cache, or the cells that the trace uses" });
     this.button.addEventListener("click", () => this.toggleAll());
     this.tools = [this.button];
     this.foot = el("div", "vg-kv-foot");
@@ -85,7 +122,7 @@ class KvView extends DetailPlot {
   /** @param {{from: number, to: number} | null} range */
   zoomTo(range) {
     this.zoomed = range;
-    this.button.textContent = range ? "Zoom out" : "All cells";
+    this.button.textContent = range ? "Zoom out" : this.named;
     this.player.redraw(this.pane);
   }
 
@@ -110,7 +147,7 @@ class KvView extends DetailPlot {
 
   /** @param {number} step */
   prepare(step) {
-    const state = (this.state = kvAt(this.player, step));
+    const state = (this.state = kvAt(this.player, step, this.which));
     if (!state) return null;
     this.mine = cellsOf(this.player, step, state, state.newest.seq);
     if (this.shown !== state.shape.cache) this.showFacts(state);
@@ -118,11 +155,12 @@ class KvView extends DetailPlot {
     const each = (shape.bytesK + shape.bytesV) / Math.max(1, shape.nCells);
     const bytes = each ? ` (${formatBytes(Math.round(each * taken))} of ${formatBytes(shape.bytesK + shape.bytesV)})` : "";
     const parts = [...sequences].sort((p, q) => p[0] - q[0]).map(([seq, n]) => `sequence ${seq}: ${n}`);
-    const change = lastChange(this.player, step);
+    const change = lastChange(this.player, step, shape.cache);
+    const sight = this.paired ? (shape.window ? `Last ${shape.window} positions: ` : "Every position: ") : "";
     const looked = nKv ? `attention looks at the first ${nKv} (n_kv)` : "";
     return {
-      strong: `${taken} of ${counted(shape.nCells, "cell")} taken${bytes}`,
-      rest: [change, parts.slice(0, 6).join(", "), looked].filter(Boolean).join("; "),
+      strong: `${sight}${taken} of ${counted(shape.nCells, "cell")} taken${bytes}`,
+      rest: [this.paired ? layersWords(shape.layers) : "", change, parts.slice(0, 6).join(", "), looked].filter(Boolean).join("; "),
     };
   }
 
@@ -131,7 +169,7 @@ class KvView extends DetailPlot {
     this.shown = shape.cache;
     makeFacts(this.facts, shape);
     const sides = shape.typeK ? `K ${shape.typeK} ${formatBytes(shape.bytesK)}, V ${shape.typeV} ${formatBytes(shape.bytesV)}` : "";
-    const words = [sides, `${shape.nLayer} layers`, headsWords(shape)].filter(Boolean).join("; ");
+    const words = [sides, counted(shape.nLayer, "layer"), headsWords(shape)].filter(Boolean).join("; ");
     this.foot.replaceChildren(...sequenceKeys(shape), el("span", "", { text: words }));
     this.foot.title = words;
   }
@@ -155,6 +193,7 @@ class KvView extends DetailPlot {
     const kind = tracks.kindOf(step).name;
     /** @type {import("./kv_paint.js").Marks} */
     const marks = { cells: new Set(), gone: false, found: false, layer: -1, which: 0 };
+    if (this.paired && tracks.kindOf(step).fields.some(([name]) => name === "cache") && tracks.field(step, "cache") !== state.shape.cache) return marks;
     if (kind === "CellSet" || kind === "CellFreed" || kind === "WindowEvicted") {
       marks.cells.add(tracks.field(step, "cell"));
       marks.gone = kind !== "CellSet";
@@ -162,7 +201,7 @@ class KvView extends DetailPlot {
       marks.cells = new Set(tracks.field(step, "cells"));
       marks.found = true;
     } else if (kind === "KvWritten") {
-      marks.layer = tracks.field(step, "layer");
+      marks.layer = state.shape.layers.indexOf(tracks.field(step, "layer"));
       marks.which = tracks.field(step, "which") === "V" ? 1 : 0;
     } else if (kind === "SeqOp") {
       const [seq, p0, p1] = ["seq_id", "p0", "p1"].map((name) => tracks.field(step, name));
@@ -218,9 +257,9 @@ class KvView extends DetailPlot {
     const fresh = state.slot.some((run) => cell >= run.cell && cell < run.cell + run.n);
     if (layer >= 0) {
       const waits = fresh && (which ? state.pending.v : state.pending.k)[layer];
-      pairs.push(["layer", `${layer}, ${which ? "V" : "K"}`], ["bytes", `${formatBytes(Math.round(bytes))} of ${which ? shape.typeV : shape.typeK}`]);
+      pairs.push(["layer", `${shape.layers[layer]}, ${which ? "V" : "K"}`], ["bytes", `${formatBytes(Math.round(bytes))} of ${which ? shape.typeV : shape.typeK}`]);
       if (state.nSeqs[cell]) pairs.push(["written", waits ? "not yet" : fresh ? "in this evaluation" : "earlier"]);
-    } else if (shape.bytesK) pairs.push(["bytes", `${formatBytes(Math.round((shape.bytesK + shape.bytesV) / shape.nCells))} in ${shape.nLayer} layers`]);
+    } else if (shape.bytesK) pairs.push(["bytes", `${formatBytes(Math.round((shape.bytesK + shape.bytesV) / shape.nCells))} in ${counted(shape.nLayer, "layer")}`]);
     return { head: `cell ${cell}`, pairs };
   }
 

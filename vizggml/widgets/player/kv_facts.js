@@ -1,5 +1,6 @@
 // What does not change of a cache: types and bytes, and how many query heads share a head of keys and values.
 
+import { counted } from "./detail_plot.js";
 import { el } from "./dom.js";
 import { familyOfSequence } from "./kv_paint.js";
 import { formatBytes } from "./sentence.js";
@@ -40,7 +41,7 @@ export function makeFacts(host, shape) {
   for (const [side, type, bytes] of /** @type {[string, string, number][]} */ ([["K", shape.typeK, shape.bytesK], ["V", shape.typeV, shape.bytesV]])) {
     if (type) sizes.append(el("dt", "", { text: side }), el("dd", "", { text: type }), el("dd", "vg-end", { text: formatBytes(bytes) }));
   }
-  const total = `${shape.nCells} cells x ${shape.nLayer} layers` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
+  const total = `${shape.nCells} cells x ${counted(shape.nLayer, "layer")}` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
   const parts = [el("section", "", {}, [el("h3", "", { text: "reserved" }), sizes, el("p", "vg-soft", { text: total })])];
   if (shape.seqs.length) parts.push(el("section", "", {}, [el("h3", "", { text: "colours" }), el("div", "vg-kv-keys", {}, sequenceKeys(shape))]));
   const words = headsWords(shape);
@@ -48,7 +49,7 @@ export function makeFacts(host, shape) {
   parts.push(
     el("section", "", {}, [
       el("h3", "", { text: "read it so" }),
-      el("p", "vg-soft", { text: "A column is a cell, a line of it a layer. Outlined: what this evaluation writes, empty until its layer has computed it. The bar above marks the cells that the newest token attends to." }),
+      el("p", "vg-soft", { text: "A column is a cell, a line of it a layer. Outlined: what this evaluation writes, empty until its layer has computed it. The bar above marks the cells that the newest token attends to." + (shape.window ? " Pale cells have left the window: a new token may take them." : "") }),
     ]),
   );
   host.replaceChildren(...parts);

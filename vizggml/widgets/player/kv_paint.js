@@ -87,6 +87,7 @@ export function paintKv(player, c, state, places, marks, mine, cursor) {
   c.fillStyle = palette.panel;
   for (const [y, h] of [[band, high], [k, each], [v, each]]) c.fillRect(left, y, wide, h);
   paintTaken(player, c, state, places);
+  paintOutOfWindow(player, c, state, places, mine);
   paintPending(player, c, state, places);
   paintLayers(player, c, state, places);
   paintPositions(player, c, state, places);
@@ -119,6 +120,23 @@ function paintTaken(player, c, state, places) {
       c.fillRect(x, band + high - 4, w, 1.5);
       c.fillStyle = colourOf(player, seq);
     }
+  }
+  c.globalAlpha = 1;
+}
+
+/** Cells that have left the window are pale: no later token sees them. @param {Player} player @param {Context} c @param {KvState} state
+ * @param {Places} places @param {Uint8Array} mine */
+function paintOutOfWindow({ palette }, c, { window, newest, pos, nSeqs }, places, mine) {
+  const { from, to } = places.range;
+  const left = (/** @type {number} */ cell) => nSeqs[cell] > 0 && mine[cell] === 1 && newest.pos - pos[cell] >= window;
+  if (window <= 0 || newest.seq < 0) return;
+  c.fillStyle = palette.page;
+  c.globalAlpha = 0.62;
+  for (let cell = from; cell < to; cell++) {
+    if (!left(cell)) continue;
+    const begin = cell;
+    while (cell + 1 < to && left(cell + 1)) cell++;
+    for (const [y, h] of [[places.k, places.each], [places.v, places.each]]) c.fillRect(xOf(places, begin), y, xOf(places, cell + 1) - xOf(places, begin), h);
   }
   c.globalAlpha = 1;
 }
@@ -165,7 +183,7 @@ function paintLayers({ palette, fonts }, c, state, places) {
   c.font = `9.5px ${fonts.mono}`;
   c.textAlign = "right";
   c.fillStyle = palette.faint;
-  for (const top of [places.k, places.v]) for (let il = 0; il < nLayer; il++) c.fillText(String(il), places.left - 26, top + (il + 0.5) * high + 0.5);
+  for (const top of [places.k, places.v]) for (let il = 0; il < nLayer; il++) c.fillText(String(state.shape.layers[il]), places.left - 26, top + (il + 0.5) * high + 0.5);
 }
 
 /** Positions as numbers: of each cell, or where there is no room for that, at the beginning of each run and at round numbers.

@@ -5,9 +5,9 @@ import { upperBound } from "./tracks.js";
 
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {{cell: number, n: number}} Run neighbouring cells */
-/** @typedef {{cache: number, nCells: number, nLayer: number, typeK: string, typeV: string, bytesK: number, bytesV: number,
+/** @typedef {{cache: number, nCells: number, nLayer: number, layers: number[], window: number, typeK: string, typeV: string, bytesK: number, bytesV: number,
  *   nHead: [number, number], nHeadKv: [number, number], used: number, seqs: number[]}} Shape `used` is one past the last cell that the trace takes,
- *   `seqs` the sequences that it has there;
+ *   `seqs` the sequences that it has there, `layers` the model's layers that it keeps, `window` how many positions they see, 0 for all;
  *   heads from the fewest of a layer to the most, 0 where no graph tells */
 /** @typedef {{shape: Shape, seq: Int16Array, pos: Int32Array, nSeqs: Uint8Array, taken: number, sequences: Map<number, number>, nKv: number,
  *   slot: Run[], pending: {k: Uint8Array, v: Uint8Array}, newest: {seq: number, pos: number}, window: number}} KvState
@@ -30,6 +30,25 @@ export function cacheAt({ tracks }, step) {
   return NO_ONE;
 }
 
+/** The caches to show: the one that the step is about, or both of a model whose layers see a window or everything.
+ * @param {Player} player @param {number} step @returns {number[]} */
+export function cachesAt(player, step) {
+  const cache = cacheAt(player, step);
+  return pairsOf(player).find((pair) => pair.includes(cache)) ?? [cache];
+}
+
+/** The caches that were made together: one that sees everything, then one with a window. @param {Player} player @returns {number[][]} */
+export function pairsOf({ tracks, relations }) {
+  return relations.keep("cache pairs", () => {
+    const made = tracks.track("cache");
+    const [caches, windows] = ["cache", "n_swa"].map((name) => made.col(name));
+    /** @type {number[][]} */
+    const pairs = [];
+    for (let r = 1; r < made.length; r++) if (windows[r] > 0 && windows[r - 1] <= 0) pairs.push([caches[r - 1], caches[r]]);
+    return pairs;
+  });
+}
+
 /** What does not change with the step. @param {Player} player @param {number} cache @returns {Shape} */
 export function shapeOf({ tracks, relations }, cache) {
   return relations.keep(`cache ${cache}`, () => {
@@ -47,11 +66,15 @@ export function shapeOf({ tracks, relations }, cache) {
     }
     let nLayer = 1;
     for (let r = 0; r < written.length && row < 0; r++) nLayer = Math.max(nLayer, layers[r] + 1);
+    const [ofCache, numbers] = ["cache", "layer"].map((name) => tracks.columns.column(`cache_layer.${name}`));
+    const kept = [...numbers].filter((_, r) => ofCache[r] === cache);
     const number = (/** @type {string} */ name) => (row < 0 ? 0 : made.col(name)[row]);
     return {
       cache,
       nCells: row < 0 ? Math.max(32, used) : number("n_cells"),
       nLayer: row < 0 ? nLayer : number("n_layer"),
+      layers: kept.length ? kept : Array.from({ length: row < 0 ? nLayer : number("n_layer") }, (_, il) => il),
+      window: row < 0 ? 0 : number("n_swa"),
       typeK: row < 0 ? "" : made.str("type_k", row),
       typeV: row < 0 ? "" : made.str("type_v", row),
       bytesK: number("nbytes_k"),
@@ -76,10 +99,10 @@ function headsOf(tracks, cache, name) {
   return most ? [least, most] : [0, 0];
 }
 
-/** @param {Player} player @param {number} step @returns {KvState | null} */
-export function kvAt(player, step) {
+/** @param {Player} player @param {number} step @param {number} which of the caches to show @returns {KvState | null} */
+export function kvAt(player, step, which = 0) {
   const { tracks } = player;
-  const cache = cacheAt(player, step);
+  const cache = cachesAt(player, step)[which] ?? NO_ONE;
   if (cache < 0) return null;
   const shape = shapeOf(player, cache);
   const seq = new Int16Array(shape.nCells).fill(NO_ONE);
@@ -98,8 +121,7 @@ export function kvAt(player, step) {
     pos[cell] = positions[r];
     sequences.set(seqs[r], (sequences.get(seqs[r]) ?? 0) + 1);
   });
-  const window = Number(tracks.meta.params?.n_swa ?? 0);
-  return { shape, seq, pos, nSeqs, taken, sequences, window, ...slotAt(player, shape, step, seq, pos) };
+  return { shape, seq, pos, nSeqs, taken, sequences, window: shape.window, ...slotAt(player, shape, step, seq, pos) };
 }
 
 /** Where the newest tokens go, and which layers have not got them yet. @param {Player} player @param {Shape} shape @param {number} step
@@ -164,11 +186,13 @@ export function sequencesOf({ tracks }, step, cache, cell) {
     .sort((p, q) => p - q);
 }
 
-/** The last change of the cells at or before the step, in words; empty where tokens were just put there. @param {Player} player @param {number} step */
-export function lastChange(player, step) {
+/** The last change of a cache's cells at or before the step, in words; empty where tokens were just put there.
+ * @param {Player} player @param {number} step @param {number} cache */
+export function lastChange(player, step, cache) {
   const { tracks } = player;
   const [ops, found] = [eventsOf(player, "SeqOp"), eventsOf(player, "CellsFound")];
-  const at = upperBound(ops, step) - 1;
+  let at = upperBound(ops, step) - 1;
+  while (at >= 0 && tracks.field(ops[at], "cache") !== cache) at--;
   if (at < 0) return "";
   const op = ops[at];
   if (upperBound(found, step) > upperBound(found, op)) return "";
