@@ -10,8 +10,10 @@ A file is a stranger's: everything is checked before it is used, and nothing is 
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -34,6 +36,7 @@ from vizggml.ggml.types import GGML_MAX_DIMS, GGML_MAX_OP_PARAMS, GGML_MAX_SRC, 
 VERSION = 1
 FLAGS = {"INPUT": types.FLAG_INPUT, "OUTPUT": types.FLAG_OUTPUT, "PARAM": types.FLAG_PARAM, "LOSS": types.FLAG_LOSS}
 LONGEST_PATH = 12
+KNOWN_OPS = frozenset(OPS)
 
 Record = dict[str, Any]
 
@@ -71,6 +74,23 @@ def read_graph(path: str | Path) -> Graph:
 
 def load_graph(path: str | Path) -> GraphFile:
     """The graph of a graph file, with its context and the file's ids."""
+    with _nothing_collected():
+        return _loaded(path)
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """All that a file holds is kept until it is read: looking for garbage among it takes longer than reading does."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _loaded(path: str | Path) -> GraphFile:
     try:
         document = json.loads(Path(path).read_bytes())
     except OSError as error:
@@ -123,7 +143,7 @@ def _label(record: Record) -> str:
 
 
 def _is_int(value: object, low: int = 0, high: int = INT64_MAX) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+    return type(value) is int and low <= value <= high
 
 
 def _records(listed: object) -> dict[int, Record]:
@@ -146,19 +166,21 @@ def _records(listed: object) -> dict[int, Record]:
 
 def _check_fields(record: Record) -> None:
     """VizggmlError unless each field is of its kind."""
-    name, label = record.get("name", ""), _label(record)
+    name = record.get("name", "")
     if not isinstance(name, str):
         raise VizggmlError(f"tensor {record['id']}: name {name!r:.40} is not text")
     if str(record.get("type")) not in types.TYPES:
-        raise VizggmlError(f"{label}: type {record.get('type')!r:.40} is not one of ggml's: {', '.join(types.TYPES)}")
+        raise VizggmlError(
+            f"{_label(record)}: type {record.get('type')!r:.40} is not one of ggml's: {', '.join(types.TYPES)}"
+        )
     op = record.get("op", "NONE")
-    if op not in OPS:
-        raise VizggmlError(f"{label}: op {op!r:.40} is not one of ggml's {len(OPS)}")
+    if not isinstance(op, str) or op not in KNOWN_OPS:
+        raise VizggmlError(f"{_label(record)}: op {op!r:.40} is not one of ggml's {len(OPS)}")
     ne, nb = record.get("ne"), record.get("nb")
     if not isinstance(ne, list) or not 1 <= len(ne) <= GGML_MAX_DIMS or not all(map(_is_int, ne)):
-        raise VizggmlError(f"{label}: ne {ne!r:.80} is not 1 to {GGML_MAX_DIMS} whole numbers from 0 on")
+        raise VizggmlError(f"{_label(record)}: ne {ne!r:.80} is not 1 to {GGML_MAX_DIMS} whole numbers from 0 on")
     if nb is not None and not (isinstance(nb, list) and len(nb) == GGML_MAX_DIMS and all(map(_is_int, nb))):
-        raise VizggmlError(f"{label}: nb {nb!r:.80} is not {GGML_MAX_DIMS} strides in bytes")
+        raise VizggmlError(f"{_label(record)}: nb {nb!r:.80} is not {GGML_MAX_DIMS} strides in bytes")
     params = record.get("op_params", [])
     limit = GGML_MAX_OP_PARAMS // 4
     if (
@@ -166,24 +188,25 @@ def _check_fields(record: Record) -> None:
         or len(params) > limit
         or not all(_is_int(p, -(1 << 31), (1 << 31) - 1) for p in params)
     ):
-        raise VizggmlError(f"{label}: op_params {params!r:.80} are not up to {limit} int32")
+        raise VizggmlError(f"{_label(record)}: op_params {params!r:.80} are not up to {limit} int32")
     flags = record.get("flags", [])
     if not isinstance(flags, list) or any(flag not in FLAGS for flag in map(str, flags)):
-        raise VizggmlError(f"{label}: flags {flags!r:.80} are not of {', '.join(FLAGS)}")
+        raise VizggmlError(f"{_label(record)}: flags {flags!r:.80} are not of {', '.join(FLAGS)}")
     if not _is_int(record.get("view_offs", 0)):
-        raise VizggmlError(f"{label}: view_offs {record['view_offs']!r:.40} is not a number of bytes")
+        raise VizggmlError(f"{_label(record)}: view_offs {record['view_offs']!r:.40} is not a number of bytes")
     if not isinstance(record.get("external", False), bool):
-        raise VizggmlError(f"{label}: external {record['external']!r:.40} is neither true nor false")
+        raise VizggmlError(f"{_label(record)}: external {record['external']!r:.40} is neither true nor false")
 
 
 def _check_references(record: Record, records: dict[int, Record]) -> None:
     """VizggmlError unless each source and view source is a tensor of the file."""
-    src, label = record.get("src", []), _label(record)
+    src = record.get("src", [])
     if not isinstance(src, list) or len(src) > GGML_MAX_SRC:
-        raise VizggmlError(f"{label}: src {src!r:.80} is not a list of up to {GGML_MAX_SRC} ids")
-    for what, id in (*(("src", s) for s in src), ("view_src", record.get("view_src"))):
+        raise VizggmlError(f"{_label(record)}: src {src!r:.80} is not a list of up to {GGML_MAX_SRC} ids")
+    for id in (*src, record.get("view_src")):
         if id is not None and not (_is_int(id) and id in records):
-            raise VizggmlError(f"{label}: {what} names tensor {id!r:.40}, which is not in the file")
+            what = "src" if id in src else "view_src"
+            raise VizggmlError(f"{_label(record)}: {what} names tensor {id!r:.40}, which is not in the file")
 
 
 def _needs(record: Record) -> Iterator[int]:

@@ -27,12 +27,13 @@ def rope(
     freq_scale: float = 1.0,
     attn_factor: float = 1.0,
     n_offs: int = 0,
+    n_ctx_orig: int = 4096,
     op: str = "ROPE",
     type: str = "F32",
 ) -> Tensor:
     pos = ints("I32", np.array(positions).reshape(1, 1, 1, -1))
     floats = (freq_base, freq_scale, ext_factor, attn_factor, 32.0, 1.0)
-    params = (0, n_dims, mode, 0, 4096, *floats, 0, 0, 0, 0, n_offs)
+    params = (0, n_dims, mode, 0, n_ctx_orig, *floats, 0, 0, 0, 0, n_offs)
     return result(op, type, x.ne, x, pos, factors, params=params)
 
 
@@ -81,6 +82,15 @@ def test_frequency_factors_and_yarn(mode: int, ext_factor: float, with_factors: 
         freq_scale=0.25,
         attn_factor=1.1,
     )
+    assert_as_ggml(dst, rtol=1e-5, atol=5e-6)
+
+
+@pytest.mark.parametrize("n_ctx_orig", [4096, 0, -1])
+@pytest.mark.parametrize("freq_base", [1.0, 1e-3, 1e30])
+def test_yarn_of_a_file_that_makes_no_sense(freq_base: float, n_ctx_orig: int) -> None:
+    """The correction range is infinite with a base of 1, no number with a context below 0; ggml goes on."""
+    x = tensor("F32", normal(1, 1, 2, 1, 8))
+    dst = rope(x, [0, 1], 8, 2, ext_factor=1.0, freq_base=freq_base, n_ctx_orig=n_ctx_orig)
     assert_as_ggml(dst, rtol=1e-5, atol=5e-6)
 
 

@@ -253,3 +253,14 @@ def test_every_table_names_types_of_ggml() -> None:
     for table in (quants.ENCODERS, quants.WEIGHTED, quants.FROM_FLOAT, quants.DECODERS, quants.LAYOUTS):
         for name in table:
             assert type_named(name).name == name
+
+
+@pytest.mark.parametrize("name", sorted({*quants.ENCODERS, *quants.WEIGHTED}))
+@pytest.mark.parametrize("n_rows", [0, 2])
+def test_no_rows_and_rows_of_nothing(name: str, n_rows: int) -> None:
+    type = type_named(name)
+    shape = (n_rows, 0 if n_rows else type.blck_size)
+    costs = np.ones(shape[-1:], np.float32) if name in quants.WEIGHTED else None
+    rows = quants.quantize(type, np.zeros(shape, np.float32), costs)
+    assert rows.shape == (n_rows, type.row_size(shape[1]))
+    assert quants.dequantize(type, rows.reshape(n_rows, shape[1] // type.blck_size, type.type_size)).shape == shape

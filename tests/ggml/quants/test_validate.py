@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.oracle_quants import LIB
+from vizggml.errors import VizggmlError
 from vizggml.ggml import quants
 from vizggml.ggml.types import I32, type_named
 
@@ -29,3 +30,10 @@ def test_unsound_blocks_are_those_ggml_refuses(name: str) -> None:
 
 def test_whole_numbers_are_always_sound() -> None:
     assert quants.unsound(I32, np.full((3, 4), 255, np.uint8)).tolist() == []
+
+
+@pytest.mark.parametrize("name", ["Q4_0", "IQ1_M", "F16"])
+def test_bytes_that_are_no_blocks_are_refused(name: str) -> None:
+    size = type_named(name).type_size
+    with pytest.raises(VizggmlError, match=f"type {name}: {size + 1} bytes are not blocks of {size} bytes"):
+        quants.unsound(type_named(name), np.zeros(size + 1, np.uint8))

@@ -22,16 +22,22 @@ ROPE_TYPE_NEOX = 2
 def yarn_corr_dim(n_dims: int, n_ctx_orig: int, n_rot: float, base: float) -> float:
     """`ggml_rope_yarn_corr_dim`, ggml/src/ggml.c: the channel that makes `n_rot` turns over the original context."""
     turns = float(F32(n_ctx_orig) / (F32(n_rot) * F32(2) * F32(math.pi)))
-    return float(F32(n_dims) * F32(math.log(turns)) / (F32(2) * F32(math.log(base))))
+    with np.errstate(all="ignore"):
+        return float(F32(n_dims) * _log(turns) / (F32(2) * _log(base)))
+
+
+def _log(x: float) -> np.float32:
+    """As C has it: no number for what is below 0, minus infinity for 0."""
+    return F32(math.log(x)) if x > 0 else F32(-np.inf if x == 0 else np.nan)
 
 
 def yarn_corr_dims(
     n_dims: int, n_ctx_orig: int, base: float, beta_fast: float, beta_slow: float
 ) -> tuple[float, float]:
-    """`ggml_rope_yarn_corr_dims`, ggml/src/ggml.c."""
-    start = math.floor(yarn_corr_dim(n_dims, n_ctx_orig, beta_fast, base))
-    end = math.ceil(yarn_corr_dim(n_dims, n_ctx_orig, beta_slow, base))
-    return float(max(0, start)), float(min(n_dims - 1, end))
+    """`ggml_rope_yarn_corr_dims`, ggml/src/ggml.c. A base of 1 makes them infinite, or no numbers, as there."""
+    start = float(np.floor(yarn_corr_dim(n_dims, n_ctx_orig, beta_fast, base)))
+    end = float(np.ceil(yarn_corr_dim(n_dims, n_ctx_orig, beta_slow, base)))
+    return 0.0 if start < 0 else start, n_dims - 1.0 if end > n_dims - 1 else end
 
 
 def angles(positions: NDArray[np.int32], dst: Tensor, freq_factors: Floats | None) -> tuple[Floats, Floats]:

@@ -69,12 +69,15 @@ def _pick(table: Mapping[str, _Codec], type: Type, what: str) -> _Codec:
 
 def encode(type: Type, x: Floats, importance: Floats | None = None) -> Blocks:
     """Rows (..., ne0) as `ggml_quantize_chunk` encodes them; bytes (..., blocks, type_size). No events."""
-    type.row_size(x.shape[-1])
+    n_blocks = type.row_size(x.shape[-1]) // type.type_size
+    weighted = type.name in WEIGHTED
+    if weighted and importance is None and type.name not in ENCODERS:
+        raise VizggmlError(f"type {type.name}: cannot be encoded without importance, one number for each column")
     with np.errstate(all="ignore"):
-        if importance is not None and type.name in WEIGHTED:
+        if not x.size and (weighted or type.name in ENCODERS):
+            return np.zeros((*x.shape[:-1], n_blocks, type.type_size), np.uint8)
+        if importance is not None and weighted:
             return WEIGHTED[type.name](x, importance)
-        if type.name in WEIGHTED and type.name not in ENCODERS:
-            raise VizggmlError(f"type {type.name}: cannot be encoded without importance, one number for each column")
         return _pick(ENCODERS, type, "quantizer")(x)
 
 
@@ -87,7 +90,11 @@ def from_float(type: Type, x: Floats) -> Blocks:
 def decode(type: Type, blocks: Blocks) -> Floats:
     """Bytes (..., blocks, type_size) to rows (..., ne0). No events."""
     with np.errstate(all="ignore"):
-        return _pick(DECODERS, type, "dequantizer")(blocks)
+        decoder = _pick(DECODERS, type, "dequantizer")
+        # NumPy cannot tell the length of an axis from the others where one of these is 0.
+        if not blocks.size:
+            return np.zeros((*blocks.shape[:-2], blocks.shape[-2] * type.blck_size), np.float32)
+        return decoder(blocks)
 
 
 def scaled_and_mins(type: Type, blocks: Blocks) -> tuple[Floats, Floats]:
@@ -169,6 +176,8 @@ def _counts(blocks: Blocks) -> tuple[int, int]:
 
 
 def _emit_blocks(kind: type[BlockEncoded] | type[BlockDecoded], tensor: TensorId, type: Type, blocks: Blocks) -> None:
+    if not blocks.size:
+        return
     scales, mins, codes = summary(type, blocks)
     each = zip(scales.ravel(), mins.ravel(), codes.reshape(-1, codes.shape[-1]), strict=True)
     for i, (scale, low, row) in enumerate(each):

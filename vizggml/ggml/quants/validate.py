@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vizggml.errors import VizggmlError
 from vizggml.ggml.quants import floats
 from vizggml.ggml.quants.iq.iq1 import block_scales
 from vizggml.ggml.quants.parts import fields
@@ -16,7 +17,12 @@ DECODED = {"F32": floats.decode_f32, "F16": floats.decode_f16, "BF16": floats.de
 
 
 def unsound(type: Type, blocks: Blocks) -> NDArray[np.int64]:
-    """The numbers of the blocks that `ggml_validate_row_data`, ggml/src/ggml-quants.c, refuses, counted through."""
+    """The numbers of the blocks that `ggml_validate_row_data`, ggml/src/ggml-quants.c, refuses, counted through.
+
+    VizggmlError if the bytes are not whole blocks.
+    """
+    if blocks.size % type.type_size:
+        raise VizggmlError(f"type {type.name}: {blocks.size} bytes are not blocks of {type.type_size} bytes")
     flat = np.ascontiguousarray(blocks).reshape(-1, type.type_size)
     if type.name in DECODED:
         return np.flatnonzero(~np.isfinite(DECODED[type.name](flat)))
