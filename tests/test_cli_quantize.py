@@ -40,3 +40,28 @@ def test_quantize_fails_in_one_line(tmp_path: Path) -> None:
     assert "cannot be written: No such file or directory" in said
     said = failed(vizggml("quantize", "tiny", tmp_path / "q.gguf", "Q4_0", "--imatrix", tmp_path / "none"))
     assert said == f"vizggml: {tmp_path / 'none'}: no such file"
+
+
+def test_imatrix_and_then_quantize_with_it(tmp_path: Path) -> None:
+    text, matrix, out = tmp_path / "text.txt", tmp_path / "imatrix.gguf", tmp_path / "out.gguf"
+    text.write_text("Once upon a time there was a little girl. " * 8)
+    done = vizggml("imatrix", "tiny", text, "-o", matrix, "-c", 32, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    # four layers of seven matrices
+    assert (told["entries"], told["chunk_size"]) == (28, 32)
+    assert told["chunks"] >= 2
+    done = vizggml("quantize", "tiny", out, "Q4_K_M", "--imatrix", matrix, "--allow-requantize", "--json")
+    tensors = json.loads(done.stdout)["tensors"]
+    assert sum(t["importance"] for t in tensors) == 28
+    shown = json.loads(vizggml("info", out, "--json").stdout)["metadata"]
+    assert shown["quantize.imatrix.file"] == str(matrix)[:127]
+    assert shown["quantize.imatrix.dataset"] == str(text)[:127]
+    assert (shown["quantize.imatrix.entries_count"], shown["quantize.imatrix.chunks_count"]) == (28, told["chunks"])
+
+
+def test_imatrix_of_too_short_a_text(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("Once")
+    said = failed(vizggml("imatrix", "tiny", text, "-o", tmp_path / "i.gguf"))
+    assert said == "vizggml: the text has 2 tokens: at least 1024, two chunks of 512, are needed"

@@ -20,7 +20,7 @@ import typer
 
 from vizggml.cli_diff import diff
 from vizggml.cli_export import check_output, view
-from vizggml.cli_quantize import quantize
+from vizggml.cli_quantize import imatrix, quantize
 from vizggml.errors import VizggmlError
 from vizggml.files import write_whole
 
@@ -336,6 +336,9 @@ def plan(
 
 
 app.command(epilog=epilog("vizggml quantize model-f16.gguf model-q4.gguf Q4_K_M --imatrix imatrix.gguf"))(quantize)
+
+
+app.command(epilog=epilog("vizggml imatrix model-f16.gguf text.txt -o imatrix.gguf -c 512"))(imatrix)
 
 
 @app.command(epilog=epilog("vizggml lab", "vizggml lab my-chapters --no-browser"))

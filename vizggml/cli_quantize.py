@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vizggml.cli_export import progress_bar
+from vizggml.errors import VizggmlError
 
 if TYPE_CHECKING:
     from vizggml.llama.quantize import Report
@@ -42,6 +43,43 @@ def quantize(
         print(json.dumps(answer(output, done)))
     else:
         print_quantized(output, done)
+
+
+def imatrix(
+    model: Annotated[str, typer.Argument(help="a GGUF file, or tiny, or smollm2", metavar="MODEL")],
+    text: Annotated[Path, typer.Argument(help="a text; of two chunks of tokens at least", metavar="TEXT")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="the file to write")] = Path("imatrix.gguf"),
+    ctx_size: Annotated[int, typer.Option("-c", "--ctx-size", min=1, help="tokens of a chunk")] = 512,
+    chunks: Annotated[int | None, typer.Option(min=1, help="the most chunks to take")] = None,
+    process_output: Annotated[bool, typer.Option("--process-output", help="take the output matrix, too")] = False,
+    threads: Annotated[int, typer.Option("-t", "--threads", min=1, help="threads that compute")] = 2,
+    json_: Json = False,
+) -> None:
+    """Find out from a text how much each column of each matrix matters: llama.cpp's importance matrix."""
+    from vizggml.llama.imatrix import imatrix_of_text
+    from vizggml.llama.imatrix_file import write_imatrix
+    from vizggml.llama.model import load_model
+
+    if not output.resolve().parent.is_dir():
+        raise VizggmlError(f"output {str(output)!r}: there is no folder {str(output.parent)!r}")
+    loaded = load_model(model)
+    with progress_bar("chunks") as told:
+        found = imatrix_of_text(
+            loaded,
+            text,
+            n_ctx=ctx_size,
+            n_chunks=chunks,
+            process_output=process_output,
+            n_threads=threads,
+            progress=told,
+        )
+    write_imatrix(output, found)
+    if json_:
+        facts = {"output": str(output), "entries": len(found.entries), "chunks": found.chunk_count}
+        print(json.dumps(facts | {"chunk_size": found.chunk_size}))
+    else:
+        n = found.chunk_count
+        print(f"{output}: {len(found.entries)} matrices, {n} chunk{'s' if n != 1 else ''} of {found.chunk_size} tokens")
 
 
 def answer(output: Path, done: Report) -> dict[str, object]:
