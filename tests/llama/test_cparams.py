@@ -60,7 +60,7 @@ def test_values_that_cannot_be_are_refused(small: Path, given: dict[str, Any], m
 
 
 def test_flash_attention_is_on_where_it_is_left_to_us(small: Path) -> None:
-    assert parts(small, flash_attn="auto", type_v="q8_0", type_k="q8_0").cparams.flash_attn is True
+    assert parts(small, flash_attn="auto").cparams.flash_attn is True
     assert parts(small, flash_attn=False).cparams.flash_attn is False
 
 
