@@ -128,7 +128,7 @@ export function paintFound(c, player, folding, found, scale) {
   c.setLineDash([]);
 }
 
-/** Outlines marked tensors; in a card, ticks under the blocks that hold some. @param {Context} c @param {Player} player
+/** Outlines marked tensors; in a card, ticks at the foot of the blocks that hold some. @param {Context} c @param {Player} player
  * @param {Folding} folding @param {Map<number, import("./marks.js").Mark>} marks @param {number} scale */
 export function paintMarks(c, player, folding, marks, scale) {
   byMark(marks).forEach(([mark, tensors], k) => {
@@ -147,8 +147,8 @@ export function paintMarks(c, player, folding, marks, scale) {
       if (ticked.has(section)) continue;
       ticked.add(section);
       const { x, w } = cell(folding, row);
-      const down = folding.items[folding.itemOf[section]].y + STRIP.top + STRIP.height + 4 + 3 * k;
-      ticks.rect(x, down, Math.max(2, w), 2);
+      const foot = folding.items[folding.itemOf[section]].y + STRIP.top + STRIP.height;
+      ticks.rect(x, foot - 3 * (k + 1), Math.max(2, w - 1), 2.5);
     }
     c.strokeStyle = c.fillStyle = colour(player.palette);
     c.lineWidth = stroke(wide, wide * 0.9, scale);

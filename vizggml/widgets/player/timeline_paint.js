@@ -156,7 +156,11 @@ function paintMarks(pane, c, plan) {
     c.strokeStyle = colour(pane.player.palette);
     c.lineWidth = wide;
     c.setLineDash(dash);
-    c.strokeRect(x + 1, y + 1, Math.max(1, w - 2), Math.max(1, h - 2));
+    c.beginPath();
+    // over a lifetime that is thin as a line, so that its colour stays
+    if (h < 2 * THIN) c.rect(x, y - wide / 2 - 1, w, 0);
+    else c.rect(x + 1, y + 1, Math.max(1, w - 2), h - 2);
+    c.stroke();
   }
   c.setLineDash([]);
   c.lineWidth = 1;
