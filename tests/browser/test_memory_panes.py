@@ -267,3 +267,29 @@ def test_why_names_the_cause(tmp_path: Path, open_page: OpenPage) -> None:
     expect(page.locator(".vg-sentence")).to_have_text("No use of wx is still to be planned.")
     page.keyboard.press("w")
     expect(page.locator(".vg-sentence")).to_have_text("wx+b has its place in the plan: 8 B at offset 8 of chunk 0.")
+
+
+EPOCHS = """
+async ([code, bytes]) => {
+  const module = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+  const tracks = new module.Tracks(Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0)).buffer);
+  return ["block", "chunk", "place"].map((name) => {
+    const track = tracks.track(name);
+    let wrong = 0, changes = 0;
+    for (let i = 1; i < tracks.n; i++) {
+      const same = track.openAt(i).sort().join() === track.openAt(i - 1).sort().join();
+      changes += same ? 0 : 1;
+      wrong += same === (track.epoch(i) === track.epoch(i - 1)) ? 0 : 1;
+    }
+    return [wrong, changes];
+  });
+}
+"""
+
+
+def test_what_is_painted_is_kept_exactly_as_long_as_it_stays_so(open_page: OpenPage) -> None:
+    """A bar is painted anew when its rows change and not else: the number it goes by is a track's epoch."""
+    trace = three_allocations()
+    told = open_page().evaluate(EPOCHS, [bundle_text(), base64.b64encode(trace.tracks().to_bytes()).decode()])
+    assert [wrong for wrong, _ in told] == [0, 0, 0]
+    assert told[0][1] > 5
