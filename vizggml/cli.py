@@ -87,6 +87,7 @@ def open_context(
     context = loaded.context(
         n_ctx=n_ctx,
         n_ubatch=n_ubatch,
+        swa_full=False,
         flash_attn=fa is not FlashAttnType.off,
         n_threads=threads,
         textbook=textbook,
@@ -289,6 +290,7 @@ def plan(
     cache_type_v: CacheTypeV = "f16",
     parallel: Annotated[int, typer.Option("-np", "--np", "--parallel", min=1, help="sequences at once")] = 1,
     kv_unified: Annotated[bool, typer.Option("--kv-unified", help="one cache for all sequences")] = False,
+    swa_full: Annotated[bool, typer.Option("--swa-full", help="layers with a window have all cells")] = False,
     fit: Annotated[str | None, typer.Option(help="two memories, such as 15G,12G: which layers go where")] = None,
     picture: Annotated[Path | None, typer.Option(help="the compute buffer over the graph (.svg or .png)")] = None,
     trace_: Annotated[
@@ -321,6 +323,7 @@ def plan(
         type_k=cache_type_k,
         type_v=cache_type_v,
         kv_unified=kv_unified,
+        swa_full=swa_full,
     )
     sizes = memory_sizes(fit) if fit is not None else None
     hparams, tensors = shape_model(shape, type_ or "F16") if shape is not None else file_model(model or "")

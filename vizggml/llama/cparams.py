@@ -42,7 +42,7 @@ class ContextParams:
     The last `n_gpu_layers` layers are computed on a device with memory of its own, of `device_memory` bytes (0: without
     end). The output counts as one more layer; -1 means all.
     `swa_full` gives the layers with a sliding window as many cells as the others have, so that positions out of the
-    window are kept until they are removed.
+    window are kept until they are removed. llama.cpp's library does so unless told otherwise, its programs do not.
     """
 
     n_ctx: int = 512
