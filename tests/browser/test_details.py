@@ -83,7 +83,7 @@ def card(page: Page) -> dict[str, str]:
     """What the card beside the pointer says, its head under the empty key."""
     tip = page.locator(".vg-tip")
     expect(tip).to_be_visible()
-    keys, values = (tip.locator(tag).all_text_contents() for tag in ("dt", "dd"))
+    keys, values = (tip.locator(part).all_text_contents() for part in (".vg-dt", ".vg-dd"))
     return dict(zip(keys, values, strict=True)) | {"": tip.locator(".vg-tip-head").text_content() or ""}
 
 

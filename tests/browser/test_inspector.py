@@ -45,9 +45,9 @@ def trace() -> Trace:
 def fact(page: Page, label: str) -> Locator:
     """The value beside a label, as a reader finds it."""
     return (
-        page.locator(".vg-inspector dt", has_text=label)
+        page.locator(".vg-inspector .vg-dt", has_text=label)
         .filter(has_text=label)
-        .first.locator("xpath=following-sibling::dd[1]")
+        .first.locator("xpath=following-sibling::*[1]")
     )
 
 
@@ -126,7 +126,7 @@ def test_values_are_read_by_hover_and_by_keys(trace: Trace, tmp_path: Path, open
     expected = np.linspace(-1, 1, 32).reshape(4, 8)[:, 4:] @ A
     page = opened(trace, tmp_path, open_page, f"#step={len(trace) - 1}&tensor={product}", ["tensor"])
     values = page.get_by_role("region", name="Values")
-    figures = values.locator(".vg-figures dd")
+    figures = values.locator(".vg-figures .vg-dd")
     for k, number in enumerate((expected.min(), expected.max(), expected.mean(), np.sqrt((expected**2).mean()))):
         assert float(figures.nth(k).inner_text()) == pytest.approx(number, rel=1e-3)
     assert facts.values is not None

@@ -17,7 +17,7 @@ export class CompareHead {
       ...(set ? [el("span", "vg-cmp-set", { text: arrows(set) })] : []),
       el("span", "vg-cmp-did", { text: arrows(did) }),
     ]);
-    const figures = el("dl", "vg-cmp-figures", {}, meta.differ ? meta.figures.map(card) : []);
+    const figures = el("div", "vg-cmp-figures", {}, meta.differ ? meta.figures.map(card) : []);
     const said = el("ul", "vg-cmp-said", {}, rest.map((/** @type {string} */ line) => el("li", "", { text: arrows(line) })));
     this.element = el("header", "vg-cmp-head", {}, [claim, figures, said]);
   }
@@ -34,8 +34,8 @@ function card([title, a, b, difference]) {
   const same = difference === "same" || difference === "";
   const values = same ? [el("b", "", { text: b })] : [el("span", "vg-cmp-was", { text: a }), el("span", "vg-cmp-arrow", { text: "→" }), el("b", "", { text: b })];
   return el("div", same ? "vg-cmp-figure vg-cmp-same" : "vg-cmp-figure", {}, [
-    el("dt", "", { text: title }),
-    el("dd", "vg-cmp-values", {}, values),
-    el("dd", "vg-cmp-by", { text: same ? "the same" : difference.replaceAll("-", "−") }),
+    el("div", "vg-dt", { role: "term", text: title }),
+    el("div", "vg-dd vg-cmp-values", { role: "definition" }, values),
+    el("div", "vg-dd vg-cmp-by", { role: "definition", text: same ? "the same" : difference.replaceAll("-", "−") }),
   ]);
 }

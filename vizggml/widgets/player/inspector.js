@@ -149,12 +149,12 @@ export class Inspector {
   section(name, title, rows) {
     const cells = rows.flatMap(([key, label, meaning, copied]) => {
       const links = (this.rows[key] = new Links());
-      const value = el("dd", "", {}, [links.element]);
+      const value = el("div", "vg-dd", { role: "definition" }, [links.element]);
       if (copied) value.append(copyButton(`the ${label}`, () => links.copied));
-      if (LONG.has(key)) value.className = "vg-long";
-      return [el("dt", "", { text: label, title: meaning }), value];
+      if (LONG.has(key)) value.classList.add("vg-long");
+      return [el("div", "vg-dt", { role: "term", text: label, title: meaning }), value];
     });
-    return el("section", `vg-part vg-part-${name}`, { "aria-label": title, "data-part": name }, [el("h4", "", { text: title }), el("dl", "vg-facts", {}, cells)]);
+    return el("section", `vg-part vg-part-${name}`, { "aria-label": title, "data-part": name }, [el("h4", "", { text: title }), el("div", "vg-facts", {}, cells)]);
   }
 
   /** @param {MouseEvent} event */

@@ -37,9 +37,9 @@ export function sequenceKeys({ seqs }) {
 
 /** @param {HTMLElement} host @param {Shape} shape */
 export function makeFacts(host, shape) {
-  const sizes = el("dl", "vg-pairs");
+  const sizes = el("div", "vg-pairs");
   for (const [side, type, bytes] of /** @type {[string, string, number][]} */ ([["K", shape.typeK, shape.bytesK], ["V", shape.typeV, shape.bytesV]])) {
-    if (type) sizes.append(el("dt", "", { text: side }), el("dd", "", { text: type }), el("dd", "vg-end", { text: formatBytes(bytes) }));
+    if (type) sizes.append(el("div", "vg-dt", { role: "term", text: side }), el("div", "vg-dd", { role: "definition", text: type }), el("div", "vg-dd vg-end", { role: "definition", text: formatBytes(bytes) }));
   }
   const total = `${shape.nCells} cells x ${counted(shape.nLayer, "layer")}` + (shape.bytesK ? `, ${formatBytes(shape.bytesK + shape.bytesV)}` : "");
   const parts = [el("section", "", {}, [el("h3", "", { text: "reserved" }), sizes, el("p", "vg-soft", { text: total })])];

@@ -7,7 +7,7 @@ export class Tip {
   constructor(root) {
     this.root = root;
     this.head = el("div", "vg-tip-head");
-    this.rows = el("dl", "vg-pairs");
+    this.rows = el("div", "vg-pairs");
     this.element = el("div", "vg-tip", { role: "tooltip" }, [this.head, this.rows]);
     this.element.hidden = true;
     root.append(this.element);
@@ -22,7 +22,7 @@ export class Tip {
    */
   show(box, x, y, head, pairs) {
     this.head.textContent = head;
-    this.rows.replaceChildren(...pairs.flatMap(([key, value]) => [el("dt", "", { text: key }), el("dd", "", { text: value })]));
+    this.rows.replaceChildren(...pairs.flatMap(([key, value]) => [el("div", "vg-dt", { role: "term", text: key }), el("div", "vg-dd", { role: "definition", text: value })]));
     this.element.hidden = false;
     const outer = this.root.getBoundingClientRect();
     const inner = box.getBoundingClientRect();

@@ -84,10 +84,10 @@ export class UsageLine {
     this.player = player;
     /** @type {Record<string, HTMLElement>} */
     this.values = {};
-    this.element = el("dl", "vg-usage", { "aria-label": "How the memory is used" });
+    this.element = el("div", "vg-usage", { "aria-label": "How the memory is used" });
     for (const [name, title] of TILES) {
-      this.values[name] = el("dd", "");
-      this.element.append(el("div", "", { title }, [el("dt", "", { text: name }), this.values[name]]));
+      this.values[name] = el("div", "vg-dd", { role: "definition" });
+      this.element.append(el("div", "", { title }, [el("div", "vg-dt", { role: "term", text: name }), this.values[name]]));
     }
   }
 

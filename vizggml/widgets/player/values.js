@@ -17,11 +17,11 @@ export class ValuesSection {
   constructor(player, pane) {
     this.player = player;
     this.said = new Links();
-    this.figures = FIGURES.map(() => el("dd", "vg-tabular"));
+    this.figures = FIGURES.map(() => el("div", "vg-dd vg-tabular", { role: "definition" }));
     this.map = new HeatMap(player, pane);
     this.histogram = new Histogram(player, pane);
-    const pairs = FIGURES.map((name, k) => el("div", "", {}, [el("dt", "", { text: name, title: MEANINGS[k] || undefined }), this.figures[k]]));
-    this.drawn = el("div", "vg-values", {}, [el("dl", "vg-figures", {}, pairs), this.map.element, this.histogram.element]);
+    const pairs = FIGURES.map((name, k) => el("div", "", {}, [el("div", "vg-dt", { role: "term", text: name, title: MEANINGS[k] || undefined }), this.figures[k]]));
+    this.drawn = el("div", "vg-values", {}, [el("div", "vg-figures", {}, pairs), this.map.element, this.histogram.element]);
     this.drawn.hidden = !player.tracks.columns.column("v.event").length;
     this.element = el("section", "vg-part vg-part-values", { "aria-label": "Values", "data-part": "values" }, [el("h4", "", { text: "Values" }), el("p", "vg-values-said", {}, [this.said.element]), this.drawn]);
   }
