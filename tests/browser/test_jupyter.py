@@ -109,11 +109,14 @@ def test_jupyterlabs_own_styles_leave_figures_in_place(lab: Lab, open_page: Open
 def under(names: Locator, values: Locator, whole: Locator, n: int) -> None:
     """Each of n values stands close below its name, at the same left, inside of the whole."""
     outer = whole.bounding_box()
-    assert outer is not None and names.count() == values.count() == n
+    assert outer is not None
+    assert names.count() == values.count() == n
     for name, value in zip(names.all(), values.all(), strict=True):
         above, below = name.bounding_box(), value.bounding_box()
-        assert above is not None and below is not None
+        assert above is not None
+        assert below is not None
         assert abs(above["x"] - below["x"]) < 1
         assert 0 <= below["y"] - above["y"] - above["height"] < 4
-        assert outer["x"] <= below["x"] and below["x"] + below["width"] <= outer["x"] + outer["width"] + 1
+        assert outer["x"] <= below["x"]
+        assert below["x"] + below["width"] <= outer["x"] + outer["width"] + 1
         assert below["y"] + below["height"] <= outer["y"] + outer["height"] + 1

@@ -314,3 +314,53 @@ def test_what_is_no_trace_is_refused() -> None:
         diff(trace_of(), trace_of(), labels="AB")
     with pytest.raises(VizggmlError, match="event 9: A has events 0 to"):
         diff(trace_of(), trace_of()).to_b(9)
+
+
+def decoded(flash_attn: bool, n_ctx: int = 256) -> Trace:
+    """A context made, and one token decoded, while what stands stands."""
+    model = vg.load_model("tiny")
+    with record() as trace:
+        context = model.context(n_ctx=n_ctx, n_ubatch=16, flash_attn=flash_attn, n_threads=1, fast=False)
+        context.decode([1])
+    return trace
+
+
+def test_an_older_context_that_stands_is_not_what_is_compared() -> None:
+    """The tiny model with flash attention has 5 nodes fewer in each of 4 layers, whatever else is in the kernel.
+
+    With it a layer has FLASH_ATTN_EXT and a view; without, two products, SOFT_MAX, a permutation and three reshapes.
+    """
+    model = vg.load_model("tiny")
+    old = model.context(n_ctx=512, flash_attn=True, n_threads=1, fast=False)
+    old.decode([1])
+    found = diff(decoded(False), decoded(True))
+    assert old.n_decoded == 1
+    assert found.params == [("flash attention", "off", "on")]
+    assert found.summary()[0].startswith("flash attention off -> on: 20 nodes fewer")
+    assert [pair.role for pair in found.pairs] == [
+        "reserved for 16 tokens",
+        "reserved for 1 token",
+        "reserved for 16 tokens",
+        "decode, 1 token",
+    ]
+    assert found.whole_a.graphs == found.whole_b.graphs == 4
+
+
+def test_parameters_are_of_the_context_that_decoded() -> None:
+    """Made first or last, alive or gone at the end: the one that decoded while it was recorded."""
+    model = vg.load_model("tiny")
+    first = model.context(n_ctx=512, flash_attn=True, n_threads=1, fast=False)
+    second = model.context(n_ctx=256, flash_attn=False, n_threads=1, fast=False)
+    traces = []
+    for context in (first, second):
+        with record() as trace:
+            context.decode([1])
+        traces.append(trace)
+    assert [trace.meta["params"]["n_ctx"] for trace in traces] == [512, 256]
+    with record() as trace:
+        model.context(n_ctx=1024, n_threads=1, fast=False)
+    assert trace.meta["params"]["n_ctx"] == 1024
+    found = diff(traces[0], traces[1])
+    assert ("context", "512", "256") in found.params
+    assert found.whole_a.compute == first.compute_buffer_size
+    assert found.whole_b.compute == second.compute_buffer_size

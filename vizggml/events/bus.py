@@ -95,6 +95,7 @@ class Bus:
         self.cause = NO_SEQ
         self.values: ValueSink | None = None
         self.standing: weakref.WeakSet[Standing] = weakref.WeakSet()
+        self._acting: tuple[int, weakref.ref[Standing]] | None = None
         self._next = 0
         self._recording = 0
         self._sinks: list[tuple[type[Event] | None, Sink]] = []
@@ -144,6 +145,17 @@ class Bus:
     def recall(self, told: Told) -> Seq:
         """What was remembered, if this recording still has it."""
         return told[1] if told[0] == self._recording else NO_SEQ
+
+    def acts(self, thing: Standing) -> None:
+        """`thing` is at work now: a recording's header tells of it, and not of what merely stands."""
+        self._acting = self._recording, weakref.ref(thing)
+
+    @property
+    def acting(self) -> Standing | None:
+        """What was last at work in this recording, if it is still there."""
+        if self._acting is None or self._acting[0] != self._recording:
+            return None
+        return self._acting[1]()
 
     @contextmanager
     def because(self, seq: Seq) -> Iterator[None]:

@@ -101,6 +101,8 @@ class Context(Reservation):
         self.n_reused = 0
         self.told_logits = self._told_verdict = NOTHING_TOLD
         bus.standing.add(self)
+        if bus.on:
+            bus.acts(self)
         self.sched_reserve()
 
     def snapshot(self) -> Iterator[Event]:
@@ -296,6 +298,8 @@ class Context(Reservation):
         check(batch, self.hparams.n_vocab, n_seq, [*last], [*first])
         if len(batch) > cp.n_batch:
             raise VizggmlError(f"batch: {len(batch)} tokens, the limit is n_batch {cp.n_batch}")
+        if bus.on:
+            bus.acts(self)
         begin, index = time.perf_counter_ns(), self.n_decoded
         seq = bus.emit(DecodeBegin(index, len(batch), batch.n_outputs, batch.pos[0])) if bus.on else NO_SEQ
         with bus.because(seq):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vizggml.errors import VizggmlError
 from vizggml.timeline.diff_events import EventPairs, pair_events
@@ -152,6 +153,7 @@ def diff(a: Trace | Tracks, b: Trace | Tracks, *, labels: Sequence[str] = LABELS
     side_a, side_b = Side(tracks_a), Side(tracks_b)
     paired = GraphAligner(side_a, side_b).pairs()
     plans_a, plans_b = Plans(side_a), Plans(side_b)
+    recorded = [pair for pair in paired if not (side_a.stood(pair.a) and side_b.stood(pair.b))]
     pairs = [
         PairDiff(
             pair.a,
@@ -162,7 +164,7 @@ def diff(a: Trace | Tracks, b: Trace | Tracks, *, labels: Sequence[str] = LABELS
             plans_b.figures(pair.b),
             changes(pair, plans_a, plans_b),
         )
-        for pair in paired
+        for pair in recorded or paired
     ]
     twin_a, twin_b = twins_of(paired, side_a, side_b)
     return Diff(
@@ -213,9 +215,7 @@ def role_name(side: Side, graph: int) -> str:
 
 def _alone(side: Side, paired: set[int]) -> list[str]:
     """Graphs without an answer; what stood before the recording is no part of it."""
-    return [
-        role_name(side, graph) for graph in side.graphs if graph not in paired and side.role(graph)[0] != "standing"
-    ]
+    return [role_name(side, graph) for graph in side.graphs if graph not in paired and not side.stood(graph)]
 
 
 def whole(side: Side) -> Whole:
@@ -227,7 +227,7 @@ def whole(side: Side) -> Whole:
     positions, pieces = (tokens[c][sampled][order].tolist() for c in ("pos", "piece"))
     return Whole(
         events=tracks.n_events,
-        graphs=len(side.graphs),
+        graphs=sum(not side.stood(graph) for graph in side.graphs) or len(side.graphs),
         evaluations=len(tracks.track("eval")["index"]),
         kv=kv_bytes(tracks),
         compute=compute_bytes(tracks),
@@ -252,7 +252,8 @@ def kv_bytes(tracks: Tracks) -> int:
 
 
 def compute_bytes(tracks: Tracks) -> int:
-    """Bytes of the compute buffers: of the largest plan of each allocator; without plans, of what stands."""
+    """Bytes of the compute buffers: of the largest plan of each allocator; without plans, of those that stand and are
+    computed in, else of all that stand."""
     reserve = tracks.track("reserve")
     largest: dict[int, int] = {}
     for galloc, begun, size in zip(*(reserve[c].tolist() for c in ("galloc", "a", "size")), strict=True):
@@ -264,4 +265,14 @@ def compute_bytes(tracks: Tracks) -> int:
     if not held:
         return 0
     usage = np.array([tracks.string(k) == "compute" for k in held["usage"].tolist()], bool)
-    return int(held["size"][usage].sum())
+    used = usage & np.isin(held["buffer"], _computed_in(tracks))
+    return int(held["size"][used if used.any() else usage].sum())
+
+
+def _computed_in(tracks: Tracks) -> NDArray[np.int32]:
+    """The buffers where the nodes lie that were computed in the recording."""
+    kinds, nodes = tracks["ev.kind"][tracks.opening :], tracks["ev.node"][tracks.opening :]
+    computed = np.unique(nodes[(kinds == KIND_INDEX["NodeBegin"]) & (nodes >= 0)])
+    place = tracks.track("place")
+    found: NDArray[np.int32] = np.unique(place["buffer"][np.isin(place["tensor"], computed)])
+    return found

@@ -115,6 +115,10 @@ class Side:
         standing = 0 <= self.tracks["graph.created"][graph] < self.tracks.opening
         return "standing" if standing else "built", one
 
+    def stood(self, graph: int) -> bool:
+        """Whether the graph is from before the recording, and was not evaluated in it."""
+        return self.role(graph)[0] == "standing"
+
     def layer_of(self, tensor: int) -> int:
         return self.within.get(tensor, self.layer[tensor])
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from operator import attrgetter
 from typing import Any
 
-from vizggml.events import KINDS, DecodeBegin, Event, SnapshotBegin, SnapshotEnd, Standing, bus
+from vizggml.events import KINDS, DecodeBegin, Event, ReserveBegin, SnapshotBegin, SnapshotEnd, Standing, bus
 from vizggml.ggml.tensor import Tensor
 from vizggml.timeline.schema import ID_TYPES, TRACE_COLUMNS, Field, fields_of
 from vizggml.timeline.trace import Trace, new_meta
@@ -51,6 +51,7 @@ class Recorder:
         self._settling = threading.RLock()
         self._first_seq = 0
         self._shift: int | None = None
+        self._told: dict[str, object] = {}
         self._puts: dict[type[Event], tuple[Put, ...]] = {kind: self._puts_of(i, kind) for i, kind in enumerate(KINDS)}
         self.trace = Trace(new_meta(), self._strings, dict(self._columns))
         self.trace._recorder = self
@@ -103,10 +104,14 @@ class Recorder:
             columns["v.ptr"].append(len(columns["v.val"]))
 
     def describe(self) -> None:
-        """Take the model's name and the parameters from whatever stands and has a `describe()`."""
+        """Take the parameters of what is at work in this recording; of what merely stands, what that did not say."""
+        acting = bus.acting
+        if acting is not None and hasattr(acting, "describe"):
+            self._told |= acting.describe()
         for thing in sorted(bus.standing, key=standing_order):
             if hasattr(thing, "describe"):
                 self.trace.meta.update(thing.describe())
+        self.trace.meta.update(self._told)
 
     def end(self) -> None:
         """Nothing more will come."""
@@ -213,8 +218,9 @@ def record(values: bool = False) -> Iterator[Trace]:
     with ExitStack() as at_end:
         at_end.callback(recorder.end)
         at_end.callback(bus.subscribe(None, recorder.take))
-        # at the end of the recording the context that decoded may be gone
-        at_end.callback(bus.subscribe(DecodeBegin, lambda event: recorder.describe()))
+        # at the end of the recording the context that decoded may be gone, and so may one that only planned
+        for kind in (ReserveBegin, DecodeBegin):
+            at_end.callback(bus.subscribe(kind, lambda event: recorder.describe()))
         if values:
             at_end.callback(sampling_for(recorder))
         yield recorder.trace
