@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.llama.made import Shape, write
+
 RELU = {
     "vizggml_graph": 1,
     "tensors": [
@@ -207,3 +209,11 @@ def test_plan_says_in_one_line_what_cannot_be(tmp_path: Path) -> None:
     assert failed(vizggml("plan", "tiny", "--picture", "x.bmp")).endswith("must end in .svg or .png")
     for wrong in ((), ("tiny", "--shape", "llama-7b"), ("tiny", "--type", "F16"), ("tiny", "-fa", "maybe")):
         assert vizggml("plan", *wrong).returncode == 2
+
+
+def test_plan_of_layers_with_a_window(tmp_path: Path) -> None:
+    """Of seven layers one keeps 2,048 cells of 256 bytes, the others 40 + 512, in steps of 256."""
+    path = write(tmp_path / "m.gguf", Shape("gemma3", n_layer=7, n_embd=128, n_ff=96, head_dim=32, n_swa=40))
+    for given, n_cells in ((), 768), (("--swa-full",), 2048):
+        done = vizggml("plan", path, "-c", 2048, "--json", *given)
+        assert json.loads(done.stdout)["buffers"]["kv"] == [2048 * 256, 6 * n_cells * 256]
