@@ -89,7 +89,7 @@ for x in (a, r, t):
 # lies. Compare `a` and `t`: along a row of `a` you walk 4 bytes, along a row of `t` 16.
 
 # %%
-vg.view(trace, panes=["tensor", "events"])
+vg.view(trace, panes=["tensor"], height=620)
 
 # %% [markdown]
 # ## Which dimension comes first?
@@ -168,7 +168,7 @@ for x in (a, t, together, row):
     print(f"{x.name:>4}  at {x.data.offset:>6}  nb {x.nb}  contiguous: {x.is_contiguous()}")
 
 # %%
-vg.view(trace, panes=["tensor", "events"])
+vg.view(trace, panes=["tensor"], height=620)
 
 # %% [markdown]
 # Near the end of the recording three nodes take their turn. Two of them are passed over; only `cont` has something to do.
