@@ -19,7 +19,7 @@ from vizggml.events import (
     TensorId,
 )
 
-SCHEMA = 1
+SCHEMA = 2
 
 ID_TYPES: dict[Any, str] = {
     TensorId: "tensor",
