@@ -152,6 +152,7 @@ def model_seeds() -> list[bytes]:
             ("BF16", {"arch": "qwen3moe", "head_dim": 32, "n_expert": 4}),
             ("F16", {"n_expert": 4}),
             ("F32", {"n_layer": 2, "n_embd": 16, "n_ff": 16}),
+            ("F16", {"arch": "gemma3", "n_layer": 2, "n_embd": 16, "n_ff": 16, "head_dim": 16}),
         )
     ]
     wide = write(

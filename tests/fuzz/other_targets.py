@@ -191,6 +191,32 @@ def tree_changed(tree: Any, dice: random.Random) -> None:
             node.insert(key, copy.deepcopy(node[key]))
 
 
+def graph_bent(document: dict[str, Any], dice: random.Random) -> None:
+    """Changes that mostly leave the file a graph: other sources, parameters, flags, places, orders, sizes."""
+    records = [r for r in document.get("tensors", []) if isinstance(r, dict) and isinstance(r.get("src", []), list)]
+    for _ in range(dice.choice((1, 1, 2, 3)) if records else 0):
+        r, other = dice.choice(records), dice.choice(records)
+        how = dice.randrange(8)
+        if how == 0 and r.get("src"):
+            r["src"][dice.randrange(len(r["src"]))] = other.get("id")
+        elif how == 1:
+            r["flags"] = dice.choice((["INPUT"], ["OUTPUT"], ["PARAM", "LOSS"], []))
+        elif how == 2:
+            r["external"] = not r.get("external")
+        elif how == 3 and r.get("op_params"):
+            r["op_params"][dice.randrange(len(r["op_params"]))] = dice.choice((0, 1, 2, 3, -1, 2**31 - 1, -(2**31)))
+        elif how == 4 and r.get("view_src") is not None:
+            r["view_offs"] = dice.choice((0, 4, 8, 16, 64, 2**62))
+        elif how == 5:
+            for same in records:
+                if same.get("ne") == r.get("ne") and same is not r:
+                    same["ne"] = [dice.choice((0, 1, 2**20, 2**31)) if n == 1 else n for n in same["ne"]]
+        elif how == 6 and isinstance(document.get("nodes"), list) and document["nodes"]:
+            dice.choice((dice.shuffle, list.pop, list.reverse))(document["nodes"])
+        elif how == 7:
+            r["op"] = dice.choice(("ADD", "MUL", "SUB", "DUP", "CONT", "SQR", "CPY", r.get("op", "NONE")))
+
+
 def graph_mutated(raw: bytes, dice: random.Random) -> bytes:
     try:
         document = json.loads(raw)
@@ -198,7 +224,10 @@ def graph_mutated(raw: bytes, dice: random.Random) -> bytes:
         return scrambled(raw, dice)
     if not isinstance(document, dict) or dice.random() < 0.1:
         return scrambled(raw, dice)
-    tree_changed(document, dice)
+    if dice.random() < 0.6:
+        graph_bent(document, dice)
+    else:
+        tree_changed(document, dice)
     return json.dumps(document).encode()
 
 
@@ -242,8 +271,8 @@ def trace_mutated(raw: bytes, dice: random.Random) -> bytes:
         header = json.loads(raw[HEADER_START : HEADER_START + length])
         start = HEADER_START + length + -(HEADER_START + length) % ALIGNMENT
         columns = [
-            (np.dtype("<" + e["dtype"]), int(np.prod(e["shape"])), int(e["offset"]))
-            for e in header["columns"].values()
+            (np.dtype("<" + e["dtype"]), int(np.prod(e["shape"])), int(e["offset"]), name)
+            for name, e in header["columns"].items()
             if all(isinstance(n, int) and 0 < n < len(raw) for n in e["shape"])
         ]
         columns = [c for c in columns if c[0].kind in "iuf" and 0 <= c[2] <= len(raw) - start - c[1] * c[0].itemsize]
@@ -253,14 +282,38 @@ def trace_mutated(raw: bytes, dice: random.Random) -> bytes:
     if dice.random() < 0.05:
         return scrambled(raw, dice)
     data = bytearray(raw[start:])
-    if dice.random() < 0.2:
+    if dice.random() < 0.6:
+        for _ in range(dice.choice((1, 1, 2, 6))):
+            _change_order(data, dice.choice(columns), dice)
+    elif dice.random() < 0.2:
         tree_changed(header, dice)
     else:
         for _ in range(dice.choice((1, 1, 2, 4, 8))):
-            _change_column(data, *dice.choice(columns), dice)
+            _change_column(data, *dice.choice(columns)[:3], dice)
     text = json.dumps(header).encode("utf-8", "replace")
     head = MAGIC + len(text).to_bytes(4, "little") + bytes(4) + text
     return head + bytes(-len(head) % ALIGNMENT) + data
+
+
+Place = tuple[np.dtype[Any], int, int, str]
+"""Where a column is in the data: its numbers, how many, from which byte, and its name."""
+
+
+def _change_order(data: bytearray, place: Place, dice: random.Random) -> None:
+    """Some numbers of a column in another order, or one in the place of others: each is one that may stand there."""
+    dtype, items, offset, name = place
+    if name.endswith(".ptr") or name == "ev.cause":
+        return
+    numbers = np.frombuffer(data, dtype, items, offset).tolist()
+    at = dice.randrange(items)
+    part = numbers[at : at + dice.choice((2, 8, 64, 1000))]
+    if name == "ev.kind" or dice.random() < 0.5:
+        dice.shuffle(part)
+    else:
+        n = min(len(part), dice.choice((1, 2, 64)))
+        part[:n] = [dice.choice(numbers)] * n
+    numbers[at : at + len(part)] = part
+    data[offset : offset + dtype.itemsize * items] = np.array(numbers[:items], dtype).tobytes()
 
 
 def _change_column(data: bytearray, dtype: np.dtype[Any], items: int, offset: int, dice: random.Random) -> None:
