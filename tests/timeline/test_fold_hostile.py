@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.timeline.made import trace_of
-from vizggml.events import KINDS, Event
+from tests.timeline.made import at, trace_of
+from vizggml.events import KINDS, Event, TokenSampled
 from vizggml.timeline.schema import fields_of
 from vizggml.timeline.sentences import render
 from vizggml.timeline.trace_check import NAMED
@@ -60,3 +60,14 @@ def test_any_events_fold(events: list[Event]) -> None:
     for i in range(n):
         assert render(tracks, i)
     assert tracks.to_bytes()
+
+
+def test_thousands_of_tokens_take_turns_at_one_place() -> None:
+    """Each replaces the one before; the 20,000 tokens that stand before it are not looked at again each time."""
+    n = 20_000
+    before = [TokenSampled(1, "a", 1.0, pos) for pos in range(n)]
+    turns = [TokenSampled(2 + k % 2, "b", 1.0, n - 1) for k in range(n)]
+    tracks = trace_of(*before, *turns, TokenSampled(4, "c", 1.0, 0)).tracks()
+    assert len(tracks["t.token.a"]) == 2 * n + 1
+    assert len(at(tracks, "token", 2 * n - 1)) == n
+    assert [row[0] for row in at(tracks, "token", 2 * n)] == [4]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ class RunFold:
         routed = {"eval": "i", "layer": "i", "n_tokens": "i", "n_expert": "i", "n_used": "i", "n_read": "i"}
         self.route = Track("route", {**routed, "nbytes": "d", "nbytes_read": "d"})
         self.tracks = (self.scratch, self.thread, self.reuse, self.token, self.candidate, self.eval, self.route)
+        self._positions: list[int] = []  # of the tokens that stand, rising
         self.n_evals = 0
         self._eval_row = NONE
         self._computed = True
@@ -125,13 +127,15 @@ class RunFold:
         """The tokens that this evaluation reads; those that were sampled before it stand already."""
         for pos, token in enumerate(ubatch.tokens, ubatch.pos):
             if self.token.value(pos, "token") != small(token):
-                if pos in self.token.open:
-                    self._forget_tokens(i, pos)
-                piece = self._pieces.get(token, NONE)
-                self.token.set(i, pos, small(token), piece, small(pos), 0, 1, index)
+                self._put_token(i, pos, small(token), self._pieces.get(token, NONE), small(pos), 0, 1, index)
 
-    def _forget_tokens(self, i: int, pos: int) -> None:
-        self.token.clear_all(i, [p for p in self.token.open if isinstance(p, int) and p >= pos])
+    def _put_token(self, i: int, pos: int, *values: float) -> None:
+        """A token in the place of another: those after it are no longer of this text."""
+        if pos in self.token.open:
+            while self._positions and self._positions[-1] >= pos:
+                self.token.clear(i, self._positions.pop())
+        insort(self._positions, pos)
+        self.token.set(i, pos, *values)
 
     def split_opened(self, i: int, node: int, graph: int, split: int, *rest: int) -> None:
         """An evaluation computes as many graphs as its graph has splits."""
@@ -261,6 +265,4 @@ class RunFold:
 
     def token_sampled(self, i: int, node: int, token: int, piece: int, p: float, pos: int) -> None:
         self._pieces[token] = piece
-        if pos in self.token.open:
-            self._forget_tokens(i, pos)
-        self.token.set(i, pos, small(token), piece, small(pos), 1, p, self.n_evals - 1)
+        self._put_token(i, pos, small(token), piece, small(pos), 1, p, self.n_evals - 1)
