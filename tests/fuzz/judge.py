@@ -46,6 +46,8 @@ class Target:
     mutated: Callable[..., bytes]
     memory: Callable[[int], int]
     max_bytes: int = 1 << 16
+    weighed: int = 1
+    """The memory of every so many-th input is looked at: it makes an input take twice as long."""
 
 
 @dataclass
@@ -103,10 +105,11 @@ def _place(error: BaseException) -> str:
 
 def judge(target: Target, data: bytes, tally: Tally) -> str:
     """Feed one input; what it ended in, "" if it was served. What breaks a rule is told to `tally`."""
-    ended, wrong, seconds, peak = _acted(target, data)
+    weigh = tally.runs % target.weighed == 0
+    ended, wrong, seconds, peak = _acted(target, data, weigh)
     if not wrong and seconds > SECONDS:
         # A kernel is compiled only once.
-        ended, wrong, seconds, peak = _acted(target, data)
+        ended, wrong, seconds, peak = _acted(target, data, weigh)
     if not wrong and seconds > SECONDS:
         wrong = f"slow: more than {int(seconds)} s until {kind_of(ended) or 'served'}"
     if not wrong and peak > target.memory(len(data)):
@@ -124,13 +127,10 @@ def judge(target: Target, data: bytes, tally: Tally) -> str:
     return ended
 
 
-def _acted(target: Target, data: bytes) -> tuple[str, str, float, int]:
-    """What it ended in, what is wrong with that, CPU seconds, and the most bytes at once."""
-    own = tracemalloc.is_tracing()
-    if not own:
+def _acted(target: Target, data: bytes, weigh: bool) -> tuple[str, str, float, int]:
+    """What it ended in, what is wrong with that, CPU seconds, and the most bytes at once (0 if not weighed)."""
+    if weigh:
         tracemalloc.start()
-    tracemalloc.reset_peak()
-    before = tracemalloc.get_traced_memory()[0]
     ended, wrong = "", ""
     begin = time.process_time()
     try:
@@ -144,9 +144,8 @@ def _acted(target: Target, data: bytes) -> tuple[str, str, float, int]:
     except (Hang, Exception) as error:
         ended = wrong = f"{type(error).__name__}: {kind_of(str(error))!r} at {_place(error)}"
     seconds = time.process_time() - begin
-    peak = tracemalloc.get_traced_memory()[1] - before
-    if not own:
-        tracemalloc.stop()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     return ended, wrong, seconds, peak
 
 

@@ -57,7 +57,8 @@ def main() -> int:
             print(path, judge(target, path.read_bytes(), tally) or "served")
         return finish(tally, asked.keep)
     if atheris is None:
-        feed(target, asked.runs, asked.seed, tally)
+        with contextlib.suppress(KeyboardInterrupt):
+            feed(target, asked.runs, asked.seed, tally)
         return finish(tally, asked.keep)
     corpus = Path(tempfile.mkdtemp())
     seeds = warmed(target)
