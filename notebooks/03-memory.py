@@ -1,0 +1,319 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Chapter 3: Arena, buffers and mmap
+#
+# Every chain of views ends at a tensor that owns its bytes. Where does that one get them? Look at what there is to keep:
+
+# %%
+import vizggml as vg
+from vizggml import ggml, lessons
+
+
+def sizes(name):
+    model = vg.load_model(name)
+    graph = model.context(n_ctx=512, n_ubatch=512, n_threads=1).step_graph(1)
+    tensors = model.gguf.tensors.values()
+    return len(tensors), sum(t.nbytes for t in tensors), len(graph.nodes)
+
+
+n_weights, weight_bytes, n_nodes = sizes("smollm2")
+print(f"SmolLM2: {n_weights} weights with {weight_bytes:,} bytes of data; {n_nodes} nodes in the graph of a step")
+
+# %% [markdown]
+# Three kinds of things, and each is a problem of its own. *Records* (name, `ne`, `nb`, `op`, `src`): many and small, made
+# by the thousand and thrown away together. *Data* that is computed: it must lie where the device can use it, and aligned.
+# *Weights*: huge, never written, and already in a file. ggml has an answer for each: the arena, the buffer, the mapping.
+
+# %% [markdown]
+# ## An arena
+#
+# For records, a general allocator is too much: nobody frees a single one. Take one block of memory and a number that says
+# how much of it is used. To allocate is to add. To free is to set the number back to 0.
+
+
+# %%
+class Arena:
+    def __init__(self, size):
+        self.size, self.used = size, 0
+
+    def take(self, n_bytes):
+        n_bytes = -(-n_bytes // 16) * 16  # up to a multiple of 16
+        if self.used + n_bytes > self.size:
+            raise MemoryError(f"needed {self.used + n_bytes}, available {self.size}")
+        self.used += n_bytes
+        return self.used - n_bytes
+
+
+arena = Arena(100)
+print(arena.take(20), arena.take(5), arena.take(40))
+
+# %% [markdown]
+# That is `ggml_context`. Each object in it has a header of 32 bytes, a tensor's record has 336, and if the context is made
+# that way, the tensor's data follows its record at once. Give it 1,504 bytes and make tensors until it is full.
+
+# %%
+with vg.record() as trace:
+    c = ggml.Context(mem_size=1504)
+    try:
+        for name in "abcd":
+            c.new_tensor("F32", (10,), name=name)
+            print(name, "used:", c.used_mem)
+    except vg.VizggmlError as error:
+        print(error)
+
+# %% [markdown]
+# Step through it, and watch the bar. Each object is drawn to scale: header, record, data, padding. The last step shows
+# what would have been needed.
+
+# %%
+vg.view(trace, panes=["arena", "events"])
+
+# %% [markdown]
+# Nothing was half made: the fourth tensor does not exist, the other three are well. In ggml, `ggml_new_object` logs a warning
+# with the same two numbers, and the program stops at an assertion. An arena does not grow: whoever makes one must know
+# how much goes in.
+#
+# ## Records here, data elsewhere
+#
+# With `no_alloc=True` the arena takes records alone. Then its size is known beforehand: so many tensors, times
+# `ggml_tensor_overhead()`, which is 32 + 336.
+
+# %%
+c = ggml.Context(mem_size=3 * ggml.TENSOR_OVERHEAD, no_alloc=True)
+for name in "abc":
+    t = c.new_tensor("F32", (1000, 1000), name=name)
+print(f"{c.used_mem} of {c.mem_size} bytes used for three tensors of {t.nbytes:,} bytes each")
+try:
+    t.array()
+except vg.VizggmlError as error:
+    print(error)
+
+# %% [markdown]
+# That is how llama.cpp makes its contexts: `ggml_tensor_overhead()*max_n_tensors` in `src/llama-model-loader.cpp`. For the
+# weights of SmolLM2:
+
+# %%
+records = n_weights * ggml.TENSOR_OVERHEAD
+print(f"records: {records:,} bytes; data: {weight_bytes:,} bytes, {weight_bytes // records:,} times as much")
+
+# %% [markdown]
+# ## Buffers: first measure, then place
+#
+# A *buffer* is one piece of memory from one device. A *buffer type* says what such pieces are like: every tensor begins at
+# a multiple of `alignment`, and no piece should be larger than `max_size`. `ggml_backend_alloc_ctx_tensors_from_buft` walks
+# over the context twice: it adds sizes up until the next tensor would not fit; then it gets a buffer of just that size and
+# places those tensors in it, one after the other. Then the next range.
+#
+# So that you see more than one range, here is a buffer type with very small pieces.
+
+# %%
+max_size = 256
+
+# %%
+c = ggml.Context(mem_size=1 << 16, no_alloc=True)
+for name, n in zip("abcde", (25, 15, 30, 10, 7), strict=True):
+    c.new_tensor("F32", (n,), name=name)
+
+with vg.record() as trace:
+    buffers = ggml.alloc_ctx_tensors_from_buft(c, ggml.BufferType("small", alignment=32, max_size=max_size))
+
+for sentence in trace.sentences("PlacementPass", "TensorPlaced"):
+    print(sentence)
+
+# %% [markdown]
+# `a` has 100 bytes and takes 128, as `b` must begin at a multiple of 32. Rounded up, `a` and `b` take 192; with `c` it would
+# be 320, more than 256, so a new range begins. In the player, each buffer appears when its range is measured, and fills.
+
+# %%
+vg.view(trace, panes=["map", "events"])
+
+# %% [markdown]
+# ## Change this and watch
+#
+# `max_size`, two cells up: at 320, what moves? At 100, what do you expect for `c`, which alone is larger than that? (A
+# range holds at least one tensor. ggml asks for a piece that is too large, and leaves the refusal to the device.)
+
+# %% [markdown]
+# ## A file as memory
+#
+# Weights need no buffer to be copied to. The system can *map* a file: its bytes get addresses, and nothing is read. When you
+# first touch a *page* (4,096 bytes as a rule), the processor stops, the system brings that page, and you go on as if it
+# had always been there.
+#
+# Take a copy of the tiny model. (It is written page by page, because Linux may keep a file that is written at once in larger
+# pieces, and then brings these.)
+
+# %%
+import tempfile
+from pathlib import Path
+
+from vizggml.llama.models import resolve_model
+
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "copy.gguf"
+data = resolve_model("tiny").read_bytes()
+with path.open("wb", buffering=0) as file:
+    for first in range(0, len(data), 4096):
+        file.write(data[first : first + 4096])
+print(f"{path.stat().st_size:,} bytes")
+
+# %% [markdown]
+# `residency()` asks the system which of the pages this process has in memory (`/proc/self/smaps`; this and what follows
+# need Linux). Touch one byte, then another a million bytes on, then all.
+
+# %%
+mapped = ggml.MappedFile(path)
+
+
+def pages(what):
+    found = mapped.residency()
+    print(f"{what:26} {found.pages:4} of {found.of} pages")
+
+
+pages("mapped, nothing touched:")
+mapped.memory[0]
+pages("one byte touched:")
+mapped.memory[1_000_000]
+pages("another, far away:")
+int(mapped.memory.sum())
+pages("all of it:")
+
+# %% [markdown]
+# A byte brings more than its own page: neighbours that are in the system's cache are mapped along, as you will likely
+# want them next.
+#
+# ## Watch a model arrive
+#
+# A model whose weights are mapped is "loaded" before any weight is read. The first step then pulls them in, layer by
+# layer, as the kernels get to them. `pages_watched` asks after every layer.
+
+# %%
+from vizggml.llama.residency import pages_watched
+
+model = vg.load_model(path)
+context = model.context(n_ctx=256, n_ubatch=32, n_threads=1)
+with vg.record() as trace, pages_watched(context, model.gguf.mapped, model.gguf):
+    context.decode([5])
+
+for sentence in trace.sentences("PagesResident"):
+    print(sentence)
+
+# %% [markdown]
+# In the player choose *LayerResident* in the list beside *Events*, and press **n** to go from one to the next. The bar is
+# the file from its beginning to its end.
+
+# %%
+vg.view(trace, panes=["pages", "events"])
+
+# %% [markdown]
+# ## Two processes, one copy
+#
+# The pages are not this process's own. They are the system's copy of the file, and whoever maps the same file is shown the
+# same pages. Start another program, which maps the file and reads half of it, and ask how many of *our* pages it shares.
+
+# %%
+import gc
+import subprocess
+import sys
+
+other = """
+import mmap, sys
+with open(sys.argv[1], "rb") as file:
+    memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+sum(memory[: len(memory) // 2 : 4096])
+print("read", flush=True)
+sys.stdin.read()
+"""
+
+
+def shared(when):
+    found = mapped.residency()
+    print(f"{when:20} {found.pages} pages here, {found.shared} of them also in another process")
+
+
+context = model = None
+gc.collect()  # the model has a mapping of its own, which would count as another's
+
+command = [sys.executable, "-c", other, str(path)]
+with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    child.stdout.readline()
+    shared("while it runs:")
+    child.stdin.close()
+shared("after it has ended:")
+
+# %% [markdown]
+# So ten processes with the same model need memory for its weights once. And as the file itself is the original, the system
+# may drop such a page whenever it needs room, without writing anything back: it can be read again.
+#
+# ## In llama.cpp
+#
+# `llama_mmap` (`src/llama-mmap.cpp`) maps the file; `llama_model_loader::get_mapping_range` finds the part where the tensors
+# are; that part becomes a buffer named `CPU_Mapped`. No weight is copied: its `data` points into the file. Our loader does
+# the same; here are both.
+
+# %%
+model = vg.load_model("smollm2")
+(buffer,) = model.weights.buffers
+print(buffer)
+print(f"llama.cpp: {lessons.golden('smollm2.mapped'):,} bytes in CPU_Mapped")
+print(f"pages here before any step: {model.gguf.mapped.residency().pages} of {model.gguf.mapped.residency().of}")
+
+# %% [markdown]
+# (The pages that are here already hold the vocabulary and the other metadata, which were read.)
+#
+# A popular account says that llama.cpp reads nothing until a weight is used. That is what a mapping *can* do, and what you
+# have just watched. By default llama.cpp asks for more: `llama_mmap` maps with `MAP_POPULATE` on Linux and advises
+# `POSIX_MADV_WILLNEED`, so that the pages are fetched when the model is loaded. They are still the system's pages: shared,
+# and dropped when room is needed. vizggml leaves the prefetch out, so that you can watch.
+#
+# ## Exercises
+#
+# **03.1** A context with data (`no_alloc=False`) gets three `F32` tensors with `ne` (10), (3, 3) and (1). What is `used_mem`?
+# A header is 32 bytes, a record 336, and record and data together are padded to a multiple of 16.
+
+# %%
+answer = ...
+lessons.check("03.1", answer)
+
+# %% [markdown]
+# **03.2** Tensors of 100, 60, 120, 40 and 200 bytes go into buffers of alignment 32 and `max_size` 256. Which sizes do the
+# buffers have? A list.
+
+# %%
+answer = ...
+lessons.check("03.2", answer)
+
+# %% [markdown]
+# **03.3** A tensor begins at byte 5,000 of a mapped file and has 8,000 bytes. On how many pages of 4,096 bytes does it lie?
+
+# %%
+answer = ...
+lessons.check("03.3", answer)
+
+# %% [markdown]
+# **03.4** Three processes run the same 4 GiB model, mapped. Each has 1 GiB of KV cache and compute buffer besides. How many
+# GiB of memory does the machine need so that no page is ever read twice?
+
+# %%
+answer = ...
+lessons.check("03.4", answer)
+
+# %% [markdown]
+# ## What to read next
+#
+# - `ggml_new_object` in `ggml/src/ggml.c`, `ggml_backend_alloc_ctx_tensors_from_buft` in `ggml/src/ggml-alloc.c`,
+#   `llama_mmap::impl` in `src/llama-mmap.cpp`. Ours: `vizggml/ggml/context.py` and `buffer.py`.
+# - Weights have a file, records have an arena. The results of a thousand nodes have neither, and nobody has computed
+#   anything yet: [chapter 4, deferred execution](04-deferred.ipynb), then [chapter 5, the graph allocator](05-galloc.ipynb).
