@@ -195,7 +195,7 @@ def test_meta_says_all_that_a_reader_needs(lesson: Trace) -> None:
     assert ["offset", "offset"] in chosen["fields"]
     tracks = (
         "node count arena object split copy buffer place pages block chunk life live reserve "
-        "scratch thread reuse token candidate eval cache cell kv slot"
+        "scratch thread reuse token candidate eval cache cell kv slot route"
     ).split()
     assert sorted(meta["tracks"]) == sorted(tracks)
 

@@ -87,7 +87,7 @@ def test_nothing_is_pickled(saved: Path) -> None:
 
 
 def test_kinds_are_known_by_name_not_by_number(saved: Path) -> None:
-    content = read_file(saved, "trace", 1)
+    content = read_file(saved, "trace", 2)
     kinds = content.meta["kinds"]
     content.meta["kinds"] = kinds[::-1]
     content.columns["ev.kind"] = np.uint8(len(kinds) - 1) - content.columns["ev.kind"]
@@ -142,7 +142,7 @@ def column_set(column: str, value: Any) -> Any:
     ],
 )
 def test_columns_that_contradict_each_other(saved: Path, damage: Any, message: str) -> None:
-    content = read_file(saved, "trace", 1)
+    content = read_file(saved, "trace", 2)
     damage(content)
     write_file(saved, content)
     with pytest.raises(VizggmlError, match=re.escape(message)) as error:
@@ -152,9 +152,9 @@ def test_columns_that_contradict_each_other(saved: Path, damage: Any, message: s
 
 
 def test_another_schema(saved: Path) -> None:
-    content = read_file(saved, "trace", 1)
-    write_file(saved, Columns("trace", 2, content.meta, content.strings, content.columns))
-    with pytest.raises(VizggmlError, match="schema 2, this version reads schema 1"):
+    content = read_file(saved, "trace", 2)
+    write_file(saved, Columns("trace", 1, content.meta, content.strings, content.columns))
+    with pytest.raises(VizggmlError, match="schema 1, this version reads schema 2"):
         load_trace(saved)
 
 
@@ -181,7 +181,7 @@ def test_a_damaged_trace_says_so_or_folds(tmp_path: Path, changes: list[tuple[in
 
 
 def test_a_lying_file_costs_no_memory_and_no_time(saved: Path) -> None:
-    content = read_file(saved, "trace", 1)
+    content = read_file(saved, "trace", 2)
     change(content, "k.NodeAppended.tensor", [2**31 - 2])
     write_file(saved, content)
     tracemalloc.start()

@@ -50,7 +50,7 @@ def test_what_holds_at_an_event(tracks: Tracks) -> None:
 
 def test_a_file_of_tracks(tracks: Tracks, tmp_path: Path) -> None:
     tracks.save(tmp_path / "x.tracks")
-    content = read_file(tmp_path / "x.tracks", "tracks", 1)
+    content = read_file(tmp_path / "x.tracks", "tracks", 2)
     assert content.meta == tracks.meta
     read = Tracks.from_bytes((tmp_path / "x.tracks").read_bytes())
     assert read.strings == tracks.strings

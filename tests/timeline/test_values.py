@@ -110,7 +110,7 @@ def test_a_trace_keeps_them_and_holds_them_to_their_grid(tmp_path: Path) -> None
     assert tracks["v.grid"].tolist() == [[32, 64]]
     assert tracks["v.val"].tolist() == sample_values(out).grid.ravel().tolist()
     assert tracks["v.bins"].tolist() == [np.histogram(2 * np.arange(4000.0), bins=32)[0].tolist()]
-    content = read_file(path, "trace", 1)
+    content = read_file(path, "trace", 2)
     content.columns["v.grid"] = np.array([[32, 63]], np.int32)
     write_file(path, content)
     with pytest.raises(VizggmlError, match=r"'v.grid' does not agree with the cells in 'v.val'"):

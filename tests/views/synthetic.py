@@ -23,7 +23,7 @@ class SyntheticTracks:
         return np.flatnonzero((a <= i) & (i < b))
 
     def to_bytes(self) -> bytes:
-        return pack(Columns("tracks", 1, self.meta, self.strings, self.columns))
+        return pack(Columns("tracks", 2, self.meta, self.strings, self.columns))
 
     def __len__(self) -> int:
         return int(self.meta["n_events"])

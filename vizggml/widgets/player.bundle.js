@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:b8582d150710939519733e8191e6d7ac3af8f4024ca75b75c87506c2afb97b42
+// vizggml player, bundled; sources sha256:5a44a7401fc1cec8c4d24f6f2041c3e0734674652077dd77c64aef8025f1b82d
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -642,7 +642,7 @@ function formatKey(value) {
 
 // container.js
 var MAGIC = [86, 71, 67, 79, 76, 0, 0, 1];
-var SCHEMA = 1;
+var SCHEMA = 2;
 var ARRAYS = { u1: Uint8Array, i4: Int32Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
 function readContainer(bytes, kind = "tracks") {
   const { buffer, start, length } = aligned(bytes);

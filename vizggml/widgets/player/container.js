@@ -1,7 +1,7 @@
 // The columns container: a header in JSON and typed arrays behind it, read in place.
 
 const MAGIC = [0x56, 0x47, 0x43, 0x4f, 0x4c, 0, 0, 1];
-const SCHEMA = 1;
+const SCHEMA = 2;
 
 /** @typedef {Uint8Array | Int32Array | Uint32Array | Float32Array | Float64Array} Column */
 
