@@ -155,7 +155,7 @@ NAMED = TensorNamed(W, "W")
             "The logits after position 3 are ready: a score for each token. "
             "The highest belong to  a,  the: 1.5, -0.25.",
         ),
-        (BlockDecoded(W, "Q4_0", 3, 0.125, 0.0, (1, 2)), "Block 3 is decoded from Q4_0: scale 0.125, minimum 0."),
+        (BlockDecoded(W, "Q4_0", 3, 0.125, 0.0, (1, 2), (7,)), "Block 3 is decoded from Q4_0: scale 0.125, minimum 0."),
         (
             ContextCreated(ContextId(0), 16 << 20, True),
             "Context 0 opens an arena of 16 MiB for records of tensors and graphs; "

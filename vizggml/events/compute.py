@@ -192,7 +192,11 @@ class RowsDecoded(Event):
 
 @event("quant", "quantize_row_*_ref, ggml/src/ggml-quants.c", "vizggml/ggml/quants/__init__.py: quantize")
 class BlockEncoded(Event):
-    """One block; sent only to sinks that asked for this kind by name."""
+    """One block: of each tensor's rows the first two, but all of them where a sink asked for this kind by name.
+
+    `data` are its bytes, `original` the floats that it was made of, `importance` what an error in each of them costs
+    (empty where none was given).
+    """
 
     tensor: TensorId
     type: str
@@ -200,11 +204,14 @@ class BlockEncoded(Event):
     scale: float
     min: float
     codes: tuple[int, ...]
+    data: tuple[int, ...]
+    original: tuple[float, ...]
+    importance: tuple[float, ...]
 
 
 @event("quant", "dequantize_row_*, ggml/src/ggml-quants.c", "vizggml/ggml/quants/__init__.py: dequantize")
 class BlockDecoded(Event):
-    """One block; sent only to sinks that asked for this kind by name."""
+    """One block: of each tensor's rows the first two, but all of them where a sink asked for this kind by name."""
 
     tensor: TensorId
     type: str
@@ -212,3 +219,4 @@ class BlockDecoded(Event):
     scale: float
     min: float
     codes: tuple[int, ...]
+    data: tuple[int, ...]

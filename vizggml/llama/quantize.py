@@ -209,8 +209,9 @@ class _Work:
             for first in range(expert * per_expert, (expert + 1) * per_expert, step):
                 part = data[first : min(first + step, (expert + 1) * per_expert)]
                 self._sound(name, info.type, part, "is not sound")
-                x = _floats(info.type, part, source)
-                out = quantize(type, x, None if costs is None else costs[expert % len(costs)], tensor=target)
+                x = _floats(info.type, part, source, first)
+                cost = None if costs is None else costs[expert % len(costs)]
+                out = quantize(type, x, cost, tensor=target, first_block=first * n0 // type.blck_size)
                 self._sound(name, type, out, f"is not sound as {type}")
                 yield out
 
@@ -235,10 +236,11 @@ def _dims(info: TensorInfo) -> tuple[int, ...]:
     return info.ne[:n]
 
 
-def _floats(type: Type, rows: Rows, tensor: TensorId) -> NDArray[np.float32]:
+def _floats(type: Type, rows: Rows, tensor: TensorId, first_row: int) -> NDArray[np.float32]:
     if type.name == "F32":
         return np.ascontiguousarray(rows).view(np.float32)
-    return dequantize(type, rows.reshape(len(rows), -1, type.type_size), tensor=tensor)
+    blocks = rows.reshape(len(rows), -1, type.type_size)
+    return dequantize(type, blocks, tensor=tensor, first_block=first_row * blocks.shape[1])
 
 
 def _cut(text: str) -> str:

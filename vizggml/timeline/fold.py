@@ -16,6 +16,7 @@ import numpy as np
 
 from vizggml.events import KINDS, Event
 from vizggml.timeline.columns import DTYPES, Column
+from vizggml.timeline.fold_blocks import BlockFold
 from vizggml.timeline.fold_cache import CacheFold
 from vizggml.timeline.fold_graph import GraphFold, Handler
 from vizggml.timeline.fold_memory import ENDLESS_FROM, MemoryFold
@@ -39,6 +40,7 @@ class Fold:
         self.memory = MemoryFold(trace.string, self.graph)
         self.run = RunFold(trace.string)
         self.cache = CacheFold(trace.string)
+        self.blocks = BlockFold(trace.string)
         self._rows_folded = [0] * len(KINDS)
 
     @property
@@ -62,7 +64,10 @@ class Fold:
             columns |= {f"t.{track.name}.{name}": column for name, column in finished.items()}
             strides[track.name] = {"stride": stride}
         columns |= value_columns(self.trace)
-        return Tracks(self._meta(n, strides), list(self.trace.strings), columns)
+        strings = list(self.trace.strings)
+        self.blocks.read(self.trace)
+        columns |= self.blocks.columns(strings)
+        return Tracks(self._meta(n, strides), strings, columns)
 
     def _meta(self, n: int, strides: dict[str, dict[str, int]]) -> dict[str, Any]:
         meta = {key: self.trace.meta.get(key) for key in ("reference", "model", "params")}
@@ -87,7 +92,7 @@ class Fold:
         nodes = self.trace.column("ev.node", start)[: n - start]
         counts = np.bincount(kinds, minlength=len(KINDS)).tolist()
         self._make_room([kind for kind, count in zip(KINDS, counts, strict=True) if count], nodes)
-        every_handlers = [folder.handlers() for folder in (self.graph, self.memory, self.run, self.cache)]
+        every_handlers = [folder.handlers() for folder in (self.graph, self.memory, self.run, self.cache, self.blocks)]
         rows = {
             name: self.trace.rows(name, first)
             for name, first, count in zip(KIND_NAMES, self._rows_folded, counts, strict=True)

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from vizggml.events import KINDS, DecodeBegin, Event, ReserveBegin, SnapshotBegin, SnapshotEnd, Standing, bus
+from vizggml.ggml.quants import LAYOUTS
 from vizggml.ggml.tensor import Tensor
 from vizggml.timeline.schema import ID_TYPES, TRACE_COLUMNS, Field, fields_of
 from vizggml.timeline.trace import Trace, new_meta
@@ -17,6 +18,9 @@ from vizggml.timeline.values import sample_values
 
 TYPECODES = {"u1": "B", "i4": "i", "u4": "I", "i8": "q", "f4": "f", "f8": "d"}
 SETTLE_EVERY = 8192
+BLOCKS = 4
+"""Blocks kept of each quantized leaf that a node reads, in a recording with values."""
+
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 STANDING_ORDER = ("Context", "Buffer", "MappedFile", "Graph", "DynTallocr", "GraphAllocator", "KVCache")
 """Classes in the order in which a snapshot makes them again; others follow by name."""
@@ -48,6 +52,7 @@ class Recorder:
         self._texts = Dense("")
         self._strings: list[str] = []
         self._pending: list[Event] = []
+        self._opened: set[int] = set()
         self._settling = threading.RLock()
         self._first_seq = 0
         self._shift: int | None = None
@@ -102,6 +107,23 @@ class Recorder:
                 columns["v.ptr"].append(0)
             columns["v.val"].frombytes(values.grid.tobytes())
             columns["v.ptr"].append(len(columns["v.val"]))
+            for source in computed.src:
+                if source is not None and source.type.is_quantized and source.op == "NONE" and source.view_src is None:
+                    self._take_blocks(source)
+
+    def _take_blocks(self, leaf: Tensor) -> None:
+        """Keep a quantized leaf's first blocks, the first time that a node reads it."""
+        tensor = self._ids["tensor"][leaf.id]
+        if tensor in self._opened or leaf.type.name not in LAYOUTS:
+            return
+        self._opened.add(tensor)
+        columns = self._columns
+        if not columns["q.ptr"]:
+            columns["q.ptr"].append(0)
+        columns["q.tensor"].append(tensor)
+        columns["q.type"].append(self._number(leaf.type.name))
+        columns["q.val"].extend(leaf.array()[0, 0, 0, :BLOCKS].ravel().tolist())
+        columns["q.ptr"].append(len(columns["q.val"]))
 
     def describe(self) -> None:
         """Take the parameters of what is at work in this recording; of what merely stands, what that did not say."""
@@ -211,7 +233,7 @@ def record(values: bool = False) -> Iterator[Trace]:
     """Record every event emitted inside the `with` block; the trace can be read already while it grows.
 
     It begins with a snapshot of what stands. With `values`, each node's result is summed up and sampled when the node
-    ends, before its memory is reused.
+    ends, before its memory is reused, and the first blocks of each quantized leaf that a node reads are kept.
     """
     recorder = Recorder()
     recorder.take_snapshot()

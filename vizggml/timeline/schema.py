@@ -175,7 +175,11 @@ VALUE_COLUMNS: dict[str, str] = {
 `v.grid` has the rows and columns of the grid, `v.val[v.ptr[r]:v.ptr[r + 1]]` its cells row by row.
 """
 
-TRACE_COLUMNS |= VALUE_COLUMNS
+BLOCK_COLUMNS: dict[str, str] = {"q.tensor": "i4", "q.type": "i4", "q.ptr": "u4", "q.val": "u1"}
+"""With values: the first bytes of each quantized leaf that a node read, `q.val[q.ptr[r]:q.ptr[r + 1]]`, whole blocks of
+the type whose name is string `q.type[r]`."""
+
+TRACE_COLUMNS |= VALUE_COLUMNS | BLOCK_COLUMNS
 """Every column of a trace file, and its dtype. Columns without a row are left out of the file."""
 
 WIDTHS: dict[str, int] = {f"k.{k.__name__}.{f.name}": 4 for k in KINDS for f in fields_of(k) if f.ftype == "dims"}

@@ -311,7 +311,12 @@ RUNNING: dict[str, Template] = {
     "SplitOpened": "Split {split} of graph {graph} begins at node {first_node}: "
     "from there {backend} computes, and {n_inputs} tensors are copied to it.",
     "CopyInserted": "{tensor} is needed on backend {backend}: split {split} gets the copy {copy}.",
-    "RowsEncoded": "{n_rows} rows are encoded as {type}: {n_blocks} blocks, {nbytes}.",
+    "RowsEncoded": by(
+        "importance",
+        "{n_rows} rows are encoded as {type}: {n_blocks} blocks, {nbytes}. Errors cost the same in every column.",
+        true="{n_rows} rows are encoded as {type}: {n_blocks} blocks, {nbytes}. "
+        "An error costs more in the columns that matter: there is an importance matrix.",
+    ),
     "RowsDecoded": "{n_rows} rows are decoded from {type}: {n_blocks} blocks, {nbytes}.",
     "BlockEncoded": "Block {block} is encoded as {type}: scale {scale}, minimum {min}.",
     "BlockDecoded": "Block {block} is decoded from {type}: scale {scale}, minimum {min}.",

@@ -45,6 +45,7 @@ def check_trace(content: Columns, name: str) -> None:
             _check_field(content, f"k.{kind.__name__}.{field.name}", field, rows, ids, name)
     _check_cause(content, n, name)
     _check_values(content, n, ids, name)
+    _check_blocks(content, ids, name)
     ids.check()
 
 
@@ -156,3 +157,17 @@ def _check_values(content: Columns, n: int, ids: Ids, name: str) -> None:
     grid, ptr = content.columns["v.grid"].astype(np.int64), content.columns["v.ptr"].astype(np.int64)
     if int(grid.min()) < 0 or bool((grid.prod(axis=1) != np.diff(ptr)).any()):
         raise VizggmlError(f"{name}: column 'v.grid' does not agree with the cells in 'v.val'")
+
+
+def _check_blocks(content: Columns, ids: Ids, name: str) -> None:
+    """The bytes of leafs; whether they are blocks of their type is seen when they are opened."""
+    tensors = content.columns.get("q.tensor")
+    rows = 0 if tensors is None else len(tensors)
+    _length(content, "q.type", rows, name)
+    _check_ptr(content, "q.ptr", "q.val", rows, name)
+    if not rows:
+        return
+    ids.add("tensor", "q.tensor", tensors)
+    types = content.columns["q.type"]
+    if int(types.min()) < 0 or int(types.max()) >= len(content.strings):
+        raise VizggmlError(f"{name}: column 'q.type' holds a string that is not in the table of {len(content.strings)}")

@@ -178,8 +178,10 @@ def test_events_of_rows() -> None:
         quants.dequantize(Q4_1, rows_of_bytes.reshape(3, 2, 20))
     finally:
         stop()
-    assert [type(e) for e in seen] == [RowsEncoded, RowsDecoded]
-    encoded, decoded = seen
+    kinds = [RowsEncoded, BlockEncoded, BlockEncoded, RowsDecoded, BlockDecoded, BlockDecoded]
+    assert [type(e) for e in seen] == kinds
+    assert [e.cause for e in seen] == [-1, 0, 0, -1, 3, 3]
+    encoded, decoded = seen[0], seen[3]
     assert isinstance(encoded, RowsEncoded)
     assert isinstance(decoded, RowsDecoded)
     assert (encoded.tensor, encoded.type, encoded.n_rows, encoded.n_blocks, encoded.nbytes, encoded.importance) == (
@@ -191,6 +193,24 @@ def test_events_of_rows() -> None:
         False,
     )
     assert (decoded.tensor, decoded.type, decoded.n_rows, decoded.n_blocks, decoded.nbytes) == (-1, "Q4_1", 3, 6, 120)
+
+
+def test_an_encoded_block_tells_what_it_was_made_of() -> None:
+    seen: list[Event] = []
+    stop = bus.subscribe(None, seen.append)
+    x = np.arange(128, dtype=np.float32).reshape(2, 64)
+    costs = np.linspace(1, 2, 64, dtype=np.float32)
+    try:
+        whole = quants.quantize("Q4_0", x, costs)
+        quants.quantize("Q4_0", x[1:], first_block=2)
+    finally:
+        stop()
+    assert [type(e) for e in seen] == [RowsEncoded, BlockEncoded, BlockEncoded, RowsEncoded]
+    for i, e in enumerate(seen[1:3]):
+        assert isinstance(e, BlockEncoded)
+        assert (e.block, bytes(e.data)) == (i, whole[0, 18 * i : 18 * i + 18].tobytes())
+        assert e.original == tuple(range(32 * i, 32 * i + 32))
+        assert e.importance == tuple(costs[32 * i : 32 * i + 32].tolist())
 
 
 def test_events_name_the_tensor() -> None:
@@ -213,7 +233,7 @@ def test_events_name_the_tensor() -> None:
         ("Q8_1", np.arange(32) + 96, 1.0, 0.0, (96, 97, 98, 99)),
     ],
 )
-def test_events_of_blocks_are_for_those_who_ask_by_name(
+def test_all_blocks_are_told_to_those_who_ask_by_name(
     name: str, x: np.ndarray, scale: float, low: float, first_codes: tuple[int, ...]
 ) -> None:
     """The scale, minimum and codes are worked by hand: element = scale * code + minimum."""

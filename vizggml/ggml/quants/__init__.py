@@ -7,7 +7,7 @@ the way ggml's CPU backend does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -42,6 +42,9 @@ __all__ = [
     "to_float",
     "unsound",
 ]
+
+TOLD = 2
+"""Blocks of a tensor that everybody is told of; those who ask for these events by name are told of all."""
 
 Decoder = Callable[[Blocks], Floats]
 _Codec = TypeVar("_Codec")
@@ -120,13 +123,19 @@ def _importance(type: Type, rows: Floats, importance: ArrayLike | None) -> Float
 
 
 def quantize(
-    type: Type | str, x: ArrayLike, importance: ArrayLike | None = None, *, tensor: TensorId = NO_TENSOR
+    type: Type | str,
+    x: ArrayLike,
+    importance: ArrayLike | None = None,
+    *,
+    tensor: TensorId = NO_TENSOR,
+    first_block: int = 0,
 ) -> NDArray[np.uint8]:
     """Encode rows of floats (..., ne0): their bytes, (..., bytes of a row).
 
     `ggml_quantize_chunk`, ggml/src/ggml.c. `importance` says how much an error in each column costs, (ne0) or (...,
-    ne0); some types demand it, some take no notice of it. VizggmlError if there is no quantizer for `type`, if `ne0`
-    is not a whole number of its blocks, or if importance is missing or not for these rows.
+    ne0); some types demand it, some take no notice of it. `first_block` is the number of the first block in `tensor`,
+    where its rows come a part at a time. VizggmlError if there is no quantizer for `type`, if `ne0` is not a whole
+    number of its blocks, or if importance is missing or not for these rows.
     """
     type = type if isinstance(type, Type) else type_named(type)
     rows = np.ascontiguousarray(x, np.float32)
@@ -136,17 +145,21 @@ def quantize(
     if bus.on:
         n_rows, n_blocks = _counts(blocks)
         weighted = costs is not None and type.name in WEIGHTED
-        bus.emit(RowsEncoded(tensor, type.name, n_rows, n_blocks, blocks.nbytes, weighted))
-        if bus.wants(BlockEncoded) and type.name in LAYOUTS:
-            _emit_blocks(BlockEncoded, tensor, type, blocks)
+        seq = bus.emit(RowsEncoded(tensor, type.name, n_rows, n_blocks, blocks.nbytes, weighted))
+        told = n_blocks if bus.wants(BlockEncoded) else max(0, TOLD - first_block)
+        if told and type.name in LAYOUTS:
+            with bus.because(seq):
+                _emit_encoded(tensor, type, blocks, rows, costs if weighted else None, first_block, told)
     return blocks.reshape(*rows.shape[:-1], type.row_size(rows.shape[-1]))
 
 
-def dequantize(type: Type | str, blocks: NDArray[np.uint8], *, tensor: TensorId = NO_TENSOR) -> Floats:
+def dequantize(
+    type: Type | str, blocks: NDArray[np.uint8], *, tensor: TensorId = NO_TENSOR, first_block: int = 0
+) -> Floats:
     """Decode bytes (..., blocks of a row, type_size) to floats (..., ne0).
 
-    `to_float` of ggml_type_traits, ggml/src/ggml.c. VizggmlError if there is no dequantizer for `type`, or if the last
-    axis is not one block.
+    `to_float` of ggml_type_traits, ggml/src/ggml.c. `first_block` is as in `quantize`. VizggmlError if there is no
+    dequantizer for `type`, or if the last axis is not one block.
     """
     type = type if isinstance(type, Type) else type_named(type)
     if blocks.ndim < 2 or blocks.shape[-1] != type.type_size:
@@ -154,9 +167,12 @@ def dequantize(type: Type | str, blocks: NDArray[np.uint8], *, tensor: TensorId 
     y = decode(type, np.ascontiguousarray(blocks))
     if bus.on:
         n_rows, n_blocks = _counts(blocks)
-        bus.emit(RowsDecoded(tensor, type.name, n_rows, n_blocks, blocks.nbytes))
-        if bus.wants(BlockDecoded) and type.name in LAYOUTS:
-            _emit_blocks(BlockDecoded, tensor, type, blocks)
+        seq = bus.emit(RowsDecoded(tensor, type.name, n_rows, n_blocks, blocks.nbytes))
+        told = n_blocks if bus.wants(BlockDecoded) else max(0, TOLD - first_block)
+        if told and type.name in LAYOUTS:
+            with bus.because(seq):
+                for i, said in enumerate(_told(type, blocks, told)):
+                    bus.emit(BlockDecoded(tensor, type.name, first_block + i, *said))
     return y
 
 
@@ -175,10 +191,25 @@ def _counts(blocks: Blocks) -> tuple[int, int]:
     return n_blocks // max(1, blocks.shape[-2]), n_blocks
 
 
-def _emit_blocks(kind: type[BlockEncoded] | type[BlockDecoded], tensor: TensorId, type: Type, blocks: Blocks) -> None:
-    if not blocks.size:
-        return
-    scales, mins, codes = summary(type, blocks)
-    each = zip(scales.ravel(), mins.ravel(), codes.reshape(-1, codes.shape[-1]), strict=True)
-    for i, (scale, low, row) in enumerate(each):
-        bus.emit(kind(tensor, type.name, i, float(scale), float(low), tuple(row.tolist())))
+Said = tuple[float, float, tuple[int, ...], tuple[int, ...]]
+
+
+def _told(type: Type, blocks: Blocks, n: int) -> Iterator[Said]:
+    """Of the first `n` blocks the scale, the minimum, the codes and the bytes."""
+    flat = np.ascontiguousarray(blocks).reshape(-1, type.type_size)[:n]
+    scales, mins, codes = summary(type, flat)
+    for scale, low, row, data in zip(scales.tolist(), mins.tolist(), codes.tolist(), flat.tolist(), strict=True):
+        yield float(scale), float(low), tuple(row), tuple(data)
+
+
+def _emit_encoded(
+    tensor: TensorId, type: Type, blocks: Blocks, rows: Floats, costs: Floats | None, first: int, n: int
+) -> None:
+    size = type.blck_size
+    per_row = -(-n * size // rows.shape[-1]) if rows.shape[-1] else 0
+    original = rows.reshape(-1, rows.shape[-1])[:per_row].reshape(-1, size)
+    if costs is not None:
+        costs = np.broadcast_to(costs, rows.shape).reshape(-1, rows.shape[-1])[:per_row].reshape(-1, size)
+    for i, said in enumerate(_told(type, blocks, n)):
+        importance = () if costs is None else tuple(costs[i].tolist())
+        bus.emit(BlockEncoded(tensor, type.name, first + i, *said, tuple(original[i].tolist()), importance))
