@@ -109,6 +109,6 @@ def test_bytes_that_are_no_blocks_are_left_out(tmp_path: Path) -> None:
     multiplied(True)[0].save(path)
     content = read_file(path, "trace", SCHEMA)
     content.strings.append("Q9_9")
-    content.columns["q.type"][0] = len(content.strings) - 1
+    content.columns["q.type"] = np.array([len(content.strings) - 1], np.int32)
     write_file(path, content)
     assert "blk.tensor" not in load_trace(path).tracks().columns

@@ -1,9 +1,9 @@
 """The blocks of quantized tensors that a trace holds, opened: a table, not a track, for bytes do not change.
 
 They come from two sides: encoding and decoding tells of a tensor's first blocks in events, and a recording with values
-keeps the first blocks of each quantized leaf that a node reads (`q.*`, in the trace). Columns of the table, one row a block:
+keeps the first blocks of each quantized leaf that a node reads (`q.*`, in the trace). Columns of the table:
 
-    blk.tensor, blk.block, blk.event (what told of it, -1 for a leaf), blk.type, blk.how (encoded, decoded or read)
+    blk.tensor, .block, .event (what told of it, -1 for a leaf), .type, .how (encoded, decoded, read)   one row a block
     blk.data.ptr/val                                     its bytes
     blk.field.ptr -> blkf.name, .start, .stop, .says, .meaning      its fields, from byte to byte
     blk.group.ptr -> blkg.scale, blkg.min                the elements that share a scale are one group
