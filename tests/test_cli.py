@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.llama.made import Shape, write
+from vizggml.timeline.trace import load_trace
+from vizggml.timeline.tracks import Tracks
 
 RELU = {
     "vizggml_graph": 1,
@@ -116,10 +118,27 @@ def test_run_trace_view_graph(tmp_path: Path) -> None:
     assert json.loads(vizggml("alloc", again, "--json").stdout)["size"] > 0
 
 
+def test_a_recording_begins_with_the_planning(tmp_path: Path) -> None:
+    """The largest plan is the reservation's: the compute buffer that `vizggml plan` counts for the same options."""
+    run, options = tmp_path / "run.vgt", ("tiny", "-c", 256, "-ub", 64)
+    assert vizggml("trace", *options, "-n", 2, "-o", run).returncode == 0
+    reserved = load_trace(run).tracks().track("reserve")["size"]
+    compute = json.loads(vizggml("plan", *options, "--json").stdout)["buffers"]["compute"]
+    assert max(reserved) == compute
+
+
 def test_a_recording_may_begin_in_mid_life(tmp_path: Path) -> None:
-    page = tmp_path / "late.html"
-    assert vizggml("trace", "tiny", "-n", 2, "--after", 3, "-o", page).returncode == 0
-    assert page.stat().st_size > 10_000
+    """With the text of what was read before, the same as of a run that was recorded whole."""
+    run, late = tmp_path / "run.vgt", tmp_path / "late.vgt"
+    assert vizggml("trace", "tiny", "-n", 5, "-o", run).returncode == 0
+    assert vizggml("trace", "tiny", "-n", 2, "--after", 3, "-o", late).returncode == 0
+    whole, end = ([tracks.string(k) for k in tracks.track("token")["piece"]] for tracks in map(tracks_of, (run, late)))
+    assert whole == end
+    assert "".join(whole[:5]) == "<s>Once upon a time"
+
+
+def tracks_of(path: Path) -> Tracks:
+    return load_trace(path).tracks()
 
 
 @pytest.mark.parametrize(

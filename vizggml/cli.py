@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,7 +85,20 @@ def open_context(
     from vizggml.llama.model import load_model
 
     loaded = load_model(model)
-    context = loaded.context(
+    return loaded, make_context(loaded, n_ctx, n_ubatch, fa, threads, textbook, type_k, type_v)
+
+
+def make_context(
+    loaded: Model,
+    n_ctx: int,
+    n_ubatch: int,
+    fa: FlashAttnType,
+    threads: int,
+    textbook: bool = False,
+    type_k: str = "f16",
+    type_v: str = "f16",
+) -> Context:
+    return loaded.context(
         n_ctx=n_ctx,
         n_ubatch=n_ubatch,
         swa_full=False,
@@ -94,7 +108,6 @@ def open_context(
         type_k=type_k,
         type_v=type_v,
     )
-    return loaded, context
 
 
 @app.command(epilog=epilog('vizggml run smollm2 -p "1, 2, 3, 4, 5, 6," -n 24 --temp 0'))
@@ -162,22 +175,28 @@ def trace(
     threads: Threads = N_THREADS,
     temp: Temp = 0.0,
     seed: Seed = 1,
-    after: Annotated[int, typer.Option(min=0, help="begin to record after so many tokens")] = 0,
+    after: Annotated[int, typer.Option(min=0, help="leave out the planning and so many first tokens")] = 0,
     json_: Json = False,
 ) -> None:
-    """Record a run: from the prompt (or in mid-life, with --after) to the last token."""
+    """Record a run: how its memory is planned, then from the prompt to the last token; with --after, only the end."""
+    from vizggml.llama.model import load_model
     from vizggml.timeline.record import record
 
     check_output(output, (".vgt", ".html"))
-    _, context = open_context(model, ctx_size, ubatch_size, flash_attn, threads, False)
+    loaded = load_model(model)
     text = ""
-    stream = context.generate(prompt, max_tokens=n_predict + after, temp=temp, seed=seed)
-    for n in range(after):
-        token = next(stream, None)
-        if token is None:
-            raise VizggmlError(f"after {after}: the run ended after {n} tokens: {context.stopped}")
-        text += token.text
-    with record() as recorded:
+    with ExitStack() as recording:
+        if not after:
+            recorded = recording.enter_context(record())
+        context = make_context(loaded, ctx_size, ubatch_size, flash_attn, threads)
+        stream = context.generate(prompt, max_tokens=n_predict + after, temp=temp, seed=seed)
+        for n in range(after):
+            token = next(stream, None)
+            if token is None:
+                raise VizggmlError(f"after {after}: the run ended after {n} tokens: {context.stopped}")
+            text += token.text
+        if after:
+            recorded = recording.enter_context(record())
         for token in stream:
             text += token.text
             note(f"{len(recorded)} events: {text!r}")

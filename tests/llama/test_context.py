@@ -27,6 +27,7 @@ from vizggml.events import (
     SamplerApplied,
     Tokenized,
     TokenSampled,
+    TokensHeld,
 )
 from vizggml.ggml.tensor import Tensor
 from vizggml.llama.batch import Batch
@@ -197,6 +198,24 @@ def test_a_token_leads_back_to_the_text(small_model: Model) -> None:
         list(tiny.context(n_ctx=32).generate("Once", max_tokens=1))
     tiny.close()
     assert [(type(e), e.cause) for e in seen] == [(Tokenized, -1), (DecodeBegin, seen[0].seq)]
+
+
+def test_a_snapshot_tells_the_text_so_far(small_model: Model) -> None:
+    """The tokens that were decoded, with the one that waits; after a shift at their new positions."""
+    ctx = context(small_model)
+    assert list(ctx.snapshot()) == []
+    stream = ctx.generate([3, 4, 5], max_tokens=4, temp=0.0)
+    first, second = next(stream), next(stream)
+    (held,) = ctx.snapshot()
+    assert isinstance(held, TokensHeld)
+    assert held.positions == (0, 1, 2, 3, 4)
+    assert held.ids == (3, 4, 5, first.id, second.id)
+    assert held.pieces[:3] == tuple(map(small_model.vocab.token_to_piece, (3, 4, 5)))
+    ctx.memory.seq_rm(0, 0, 1)
+    ctx.memory.seq_add(0, 1, -1, -1)
+    (moved,) = ctx.snapshot()
+    assert isinstance(moved, TokensHeld)
+    assert (moved.positions, moved.ids) == ((0, 1, 2), (4, 5, first.id))
 
 
 def test_a_graph_is_built_anew_for_the_condition_that_fails(small_model: Model) -> None:

@@ -29,6 +29,7 @@ from vizggml.events import (
     TensorId,
     Tokenized,
     TokenSampled,
+    TokensHeld,
     UbatchSplit,
     WorkTaken,
 )
@@ -215,3 +216,14 @@ def test_the_splits_of_a_graph_are_one_evaluation_on_one_clock() -> None:
     assert [row[:3] + row[-1:] for row in rows(tracks, "eval")] == [(2, 10, 0, 150), (10, 12, 1, 30)]
     assert tracks["t.thread.begin_ns"].tolist() == [10, 105]
     assert tracks["t.thread.end_ns"].tolist() == [20, 107]
+
+
+def test_the_text_so_far_stands_and_is_not_read_again() -> None:
+    """Read before the recording: no evaluation of the trace. The last was sampled and is read by the first one."""
+    tracks = fold(
+        TokensHeld((0, 1, 2), (5, 6, 5), ("a", "b", "a")),
+        DecodeBegin(4, 1, 1, 2),
+        UbatchSplit(0, 1, 1, 2, (5,)),
+    )
+    held = [(tracks.string(row[3]), *row[4:6], row[7]) for row in rows(tracks, "token")]
+    assert held == [("a", 0, 0, -1), ("b", 1, 0, -1), ("a", 2, 0, -1)]

@@ -117,6 +117,7 @@ from vizggml.events.llama import (
     StateSaved,
     Tokenized,
     TokenSampled,
+    TokensHeld,
     UbatchSplit,
     WeightsPlaced,
     WindowEvicted,
@@ -215,6 +216,7 @@ KINDS: tuple[type[Event], ...] = (
     ChunksTaken,
     WorkTaken,
     ExpertsRouted,
+    TokensHeld,
 )
 """Every kind of event, in the order of the vocabulary; a kind's index is its number in a trace."""
 
@@ -321,6 +323,7 @@ __all__ = [
     "TensorPlaced",
     "TokenSampled",
     "Tokenized",
+    "TokensHeld",
     "Told",
     "UbatchSplit",
     "UseCountChanged",

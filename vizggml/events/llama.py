@@ -185,6 +185,18 @@ class Tokenized(Event):
     pieces: tuple[str, ...]
 
 
+@event("tokens", "llama_kv_cache::apply_ubatch, src/llama-kv-cache.cpp", "vizggml/llama/context.py: Context.snapshot")
+class TokensHeld(Event):
+    """The tokens of sequence 0 in the cache, by rising position, and one that was sampled and not yet read.
+
+    Only a snapshot tells it.
+    """
+
+    positions: tuple[int, ...]
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+
+
 @event("tokens", "llama_context::decode, src/llama-context.cpp", "vizggml/llama/context.py: Context.decode")
 class DecodeBegin(Event):
     index: int

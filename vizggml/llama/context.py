@@ -27,6 +27,7 @@ from vizggml.events import (
     ReuseChecked,
     ReuseDecided,
     Seq,
+    TokensHeld,
     bus,
 )
 from vizggml.ggml import ops
@@ -76,6 +77,8 @@ class Context(Reservation):
         self.vocab = vocab
         self.stopped = ""
         self.generations = 0
+        self.sampled: tuple[int, int] | None = None
+        """Position and id of the token that was sampled last."""
         self.before_node: Hook | None = None
         self.after_node: Hook | None = None
         cp = _computable(CParams.resolve(params, hparams))
@@ -106,8 +109,13 @@ class Context(Reservation):
         self.sched_reserve()
 
     def snapshot(self) -> Iterator[Event]:
-        """Nothing of its own: its cache, graphs and buffers tell of themselves."""
-        return iter(())
+        """The text so far; its cache, graphs and buffers tell of themselves."""
+        held = self.memory.caches[-1].cells.tokens_of(0)
+        if held:
+            if self.sampled is not None and self.sampled[0] == held[-1][0] + 1:
+                held.append(self.sampled)
+            positions, ids = zip(*held, strict=True)
+            yield TokensHeld(positions, ids, tuple(map(self.vocab.token_to_piece, ids)))
 
     def describe(self) -> dict[str, object]:
         """What a trace's header says of it."""

@@ -63,6 +63,7 @@ class Generation:
         for n in range(1, self.max_tokens + 1):
             pos = ctx.n_past
             id, p = self.sample()
+            ctx.sampled = pos, id
             if bus.on:
                 event = TokenSampled(id, ctx.vocab.token_to_piece(id), p, pos)
                 sampled = bus.remember(bus.emit(event, cause=self.chain.told))

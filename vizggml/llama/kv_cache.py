@@ -329,11 +329,11 @@ class KVCache:
     def _place(self, slot: Slot, ubatch: Ubatch) -> dict[int, tuple[int, int]]:
         """Put the tokens into their cells: the position and the sequence of each that had left the window."""
         evicted: dict[int, tuple[int, int]] = {}
-        for i, pos, seqs in zip(slot, ubatch.pos, ubatch.seq_id, strict=True):
+        for i, pos, seqs, token in zip(slot, ubatch.pos, ubatch.seq_id, ubatch.token, strict=True):
             if not self.cells.is_empty(i):
                 evicted[i] = int(self.cells.pos[i]), self.cells.sequences(i)[0]
                 self.cells.rm(i)
-            self.cells.set(i, pos, seqs)
+            self.cells.set(i, pos, seqs, token)
         return evicted
 
     def _outlived(self, evicted: dict[int, tuple[int, int]]) -> Iterator[tuple[int, int, int]]:

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 EMPTY = -1
 
+Saved = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]
+
 
 def is_masked_swa(n_swa: int, p0: NDArray[np.integer], p1: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Whether position `p0` is out of the window of the token at `p1`. `llama_hparams::is_masked_swa`."""
@@ -17,12 +19,14 @@ class KVCells:
     """`llama_kv_cells`, src/llama-kv-cells.h.
 
     `pos[i]` is the position in cell `i`, -1 if it is empty; `seq[s, i]` whether sequence `s` sees it; `shift[i]` how
-    far `pos[i]` was moved since the keys were last turned to match.
+    far `pos[i]` was moved since the keys were last turned to match; `token[i]` the token that was read into it, -1
+    where that is not known.
     """
 
     def __init__(self, n_cells: int, n_seq_max: int) -> None:
         self.pos: NDArray[np.int32] = np.full(n_cells, EMPTY, np.int32)
         self.shift: NDArray[np.int32] = np.zeros(n_cells, np.int32)
+        self.token: NDArray[np.int32] = np.full(n_cells, EMPTY, np.int32)
         self.seq: NDArray[np.bool_] = np.zeros((n_seq_max, n_cells), np.bool_)
         self.has_shift = False
 
@@ -61,6 +65,12 @@ class KVCells:
         held = self.pos[self.seq[s]]
         return int(held.max()) if held.size else -1
 
+    def tokens_of(self, s: int) -> list[tuple[int, int]]:
+        """The positions of sequence `s`, rising, whose token is known, and the token."""
+        known = np.flatnonzero(self.seq[s] & (self.token != EMPTY))
+        order = known[np.argsort(self.pos[known], kind="stable")]
+        return list(zip(self.pos[order].tolist(), self.token[order].tolist(), strict=True))
+
     def out_of_window(self, n_swa: int) -> NDArray[np.bool_]:
         """Which cells no later token will see: of one sequence, `n_swa` or more before its next position.
 
@@ -72,14 +82,14 @@ class KVCells:
         only: NDArray[np.bool_] = np.count_nonzero(self.seq, axis=0) == 1
         return only & is_masked_swa(n_swa, self.pos, next_pos[self.seq.argmax(axis=0)])
 
-    def set(self, i: int, pos: int, seqs: tuple[int, ...]) -> None:
+    def set(self, i: int, pos: int, seqs: tuple[int, ...], token: int = EMPTY) -> None:
         """Fill the empty cell `i`."""
-        self.pos[i] = pos
+        self.pos[i], self.token[i] = pos, token
         self.seq[list(seqs), i] = True
 
     def rm(self, i: int) -> None:
         """Empty cell `i`."""
-        self.pos[i], self.shift[i] = EMPTY, 0
+        self.pos[i], self.shift[i], self.token[i] = EMPTY, 0, EMPTY
         self.seq[:, i] = False
 
     def seq_rm(self, i: int, s: int) -> bool:
@@ -100,12 +110,12 @@ class KVCells:
         self.rm(i)
         return True
 
-    def copy(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    def copy(self) -> Saved:
         """All that `restore` needs to make the cells as they are now."""
-        return self.pos.copy(), self.shift.copy(), self.seq.copy()
+        return self.pos.copy(), self.shift.copy(), self.token.copy(), self.seq.copy()
 
-    def restore(self, saved: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]) -> None:
-        self.pos[:], self.shift[:], self.seq[:] = saved
+    def restore(self, saved: Saved) -> None:
+        self.pos[:], self.shift[:], self.token[:], self.seq[:] = saved
 
     def reset_shift(self) -> None:
         self.shift[:] = 0

@@ -32,7 +32,7 @@ from vizggml.ggml.types import TYPES_BY_ID
 from vizggml.llama.batch import Ubatch
 from vizggml.llama.hparams import HParams
 from vizggml.llama.kv_cache import POS_MAX, KVCache
-from vizggml.llama.kv_cells import is_masked_swa
+from vizggml.llama.kv_cells import EMPTY, is_masked_swa
 
 SESSION_MAGIC, SESSION_VERSION = 0x6767736E, 10
 SEQUENCE_MAGIC, SEQUENCE_VERSION = 0x67677371, 3
@@ -237,7 +237,8 @@ class _Loaded:
         if not n:
             return
         seqs = self.seqs if seq_id == ALL else [(seq_id,)] * n
-        ubatch = Ubatch((0,) * n, tuple(self.pos), tuple(seqs), (False,) * n, len({s for cell in seqs for s in cell}))
+        n_seqs = len({s for cell in seqs for s in cell})
+        ubatch = Ubatch((EMPTY,) * n, tuple(self.pos), tuple(seqs), (False,) * n, n_seqs)
         slot = kv.find_slot(ubatch)
         assert slot is not None
         kv.apply_ubatch(slot, ubatch)

@@ -76,6 +76,7 @@ class RunFold:
             "ReuseChecked": self.reuse_checked,
             "ReuseDecided": self.reuse_decided,
             "Tokenized": self.tokenized,
+            "TokensHeld": self.tokens_held,
             "DecodeBegin": self.decode_begin,
             "UbatchSplit": self.ubatch_split,
             "LogitsReady": self.logits_ready,
@@ -247,6 +248,14 @@ class RunFold:
     def tokenized(self, i: int, node: int, text: int, ids: tuple[int, ...], pieces: tuple[int, ...]) -> None:
         self._pieces.update(zip(ids, pieces, strict=False))
 
+    def tokens_held(
+        self, i: int, node: int, positions: tuple[int, ...], ids: tuple[int, ...], pieces: tuple[int, ...]
+    ) -> None:
+        """What was read before the recording: no evaluation of this trace read it."""
+        self.tokenized(i, node, NONE, ids, pieces)
+        for pos, token, piece in zip(positions, ids, pieces, strict=False):
+            self.token.set(i, small(pos), small(token), piece, small(pos), 0, 1, NONE)
+
     def logits_ready(
         self,
         i: int,
@@ -259,6 +268,7 @@ class RunFold:
     ) -> None:
         """The likeliest tokens stand until there are others: those that the token after them was drawn from."""
         self.candidate.clear_all(i)
+        self._pieces.update(zip(ids, pieces, strict=False))
         for rank, (token, piece, logit) in enumerate(zip(ids, pieces, logits, strict=False)):
             p = math.exp(min(0.0, logit - log_sum)) if math.isfinite(logit - log_sum) else 0.0
             self.candidate.set(i, rank, small(pos), rank, small(token), piece, p)

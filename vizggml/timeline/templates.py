@@ -449,6 +449,7 @@ LATER: dict[str, Template] = {
             "with weights {weights}. Of {nbytes} of weights {nbytes_read} are read."
         },
     ),
+    "TokensHeld": "The text so far: {pieces}.",
 }
 
 SENTENCES: dict[str, Template] = {**BUILDING, **PLANNING, **RUNNING, **DECODING, **LATER}
