@@ -1,0 +1,363 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 第 4 章：延迟执行与图的重用
+#
+# 张量会建了，视图会用了，内存也会分了。接下来你想让许多张量共用同一块内存。要把一块地方让出去，就得知道以后再没有人读它；而算到一半时，谁也不知道后面还有什么。NumPy 是读到一行就算一行的，看看代价：
+
+# %%
+import tracemalloc
+
+import numpy as np
+
+import vizggml as vg
+from vizggml import ggml, lessons
+
+v = np.ones(1_000_000, np.float32)
+tracemalloc.start()
+a = v + 1
+b = a * 2
+y = b - 3
+held, peak = tracemalloc.get_traced_memory()
+tracemalloc.stop()
+print(f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held, as a and b might be wanted again")
+
+# %% [markdown]
+# Python 无从知道 `a` 和 `b` 已经没用了：说不定下一行就要读。ggml 想先看到整个计算。所以写下计算的时候，什么都不能算。
+
+# %% [markdown]
+# ## 只写标签，不算结果
+#
+# 推迟计算很容易：每个操作只返回一张标签，写明*将要*做什么、对谁做。
+
+# %%
+OPS = {"add": np.add, "mul": np.multiply}
+
+
+def label(op, *src):
+    return {"op": op, "src": src}
+
+
+def compute(t):
+    return OPS[t["op"]](*map(compute, t["src"])) if t["op"] else t["value"]
+
+
+x = {"op": None, "value": np.array([1.0, 2.0])}
+y = label("mul", label("add", x, x), x)
+print("before:", y["op"], [s["op"] for s in y["src"]])
+print("computed:", compute(y))
+
+# %% [markdown]
+# ggml 的构建函数正是如此。`ggml_add` 一个数也不加：它在 arena 里追加一个张量，填好 `op` 和 `src`，就返回了。开了 `no_alloc`，连可供计算的字节都没有。所以，任何笔记本都装不下的乘法，也照样写得下来：
+
+# %%
+c = ggml.Context(mem_size=1 << 16, no_alloc=True)
+with vg.record() as trace:
+    W = c.new_tensor("F32", (100_000, 100_000), name="W")
+    x = c.new_tensor("F32", (100_000,), name="x")
+    wx = ggml.mul_mat(c, W, x).set_name("wx")
+    y = ggml.relu(c, wx).set_name("y")
+
+print(f"{sum(t.nbytes for t in (W, x, wx, y)):,} bytes of numbers described in {c.used_mem:,} bytes of arena")
+print("y:  op", y.op, " src", [s.name for s in y.src], " data", y.data)
+
+# %% [markdown]
+# 一步步走一遍。每个构建函数往 arena 里追加一个对象，此外什么也没发生。
+
+# %%
+vg.view(trace, panes=["arena", "events"])
+
+# %% [markdown]
+# ## 一张菜谱，反复使用
+#
+# 你写下的是一张菜谱：原料放在哪里写明了，原料是什么没有写。算一次，往输入里写别的数，再算同一个图：不用重建任何东西。
+
+# %%
+c = ggml.Context(mem_size=1 << 20)
+x = c.new_tensor("F32", (3,), name="x")
+y = ggml.sqr(c, x).set_name("y")
+g = ggml.Graph(c)
+g.build_forward_expand(y)
+plan = ggml.graph_plan(g, n_threads=1)
+for numbers in ([1, 2, 3], [10, 20, 30]):
+    x.set(numbers)
+    ggml.graph_compute(g, plan)
+    print(numbers, "->", y.array().ravel())
+
+# %% [markdown]
+# 记住这一点，本章后半要用。
+
+# %% [markdown]
+# ## 原地：你说了算
+#
+# 计算既然事先写好，也就可以写明：结果直接盖在来源上。`ggml.sqr_inplace` 返回来源的一个*视图*，结果没有自己的字节。这等于你保证以后没有人再读来源；ggml 不检查。下面就违背了这个保证：最后一行又读了 `x`。
+
+
+# %%
+def squared_plus_itself(square):
+    c = ggml.Context(mem_size=1 << 20)
+    x = c.new_tensor("F32", (3,), name="x").set([1, 2, 3])
+    out = ggml.add(c, square(c, x), x)
+    g = ggml.Graph(c)
+    g.build_forward_expand(out)
+    ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
+    return out.array().ravel()
+
+
+print("sqr:         ", squared_plus_itself(ggml.sqr))
+print("sqr_inplace: ", squared_plus_itself(ggml.sqr_inplace))
+
+# %% [markdown]
+# 第二行是错的，却没有任何报错：它拿平方加了平方。
+
+# %% [markdown]
+# ## 原地：分配器判断可行才做
+#
+# 所以 llama.cpp 的模型代码几乎从不写 `_inplace`，只写普通的操作；图分配器看过整张菜谱，由它决定。对每个节点，它依次问每个来源：结果能放在你的位置上吗？下面每一种回答配一个小图。`w` 是权重，`i` 是输入，请看名为 `n` 的节点。
+
+
+# %%
+def asked(build):
+    c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+    w = c.new_tensor("F32", (8, 8), name="w")
+    ggml.alloc_ctx_tensors_from_buft(c, ggml.cpu_buffer_type())
+    i = c.new_tensor("F32", (8, 8), name="i")
+    g = ggml.Graph(c)
+    g.build_forward_expand(build(c, w, i))
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    with vg.record() as trace:
+        galloc.reserve(g)
+    print(*(s for s in trace.sentences("ParentReused", "ParentRefused") if s.startswith("n ")), sep="\n")
+    return trace
+
+
+def product(c, w, i):
+    return ggml.mul_mat(c, w, i).set_name("n")
+
+
+def weight_first(c, w, i):
+    return ggml.add(c, w, i).set_name("n")
+
+
+def output(c, w, i):
+    p = ggml.sqr(c, i).set_name("p").set_output()
+    return ggml.scale(c, p, 2.0).set_name("n")
+
+
+def other_shape(c, w, i):
+    p = ggml.sqr(c, c.new_tensor("F32", (8,))).set_name("p")
+    return ggml.add(c, w, p).set_name("n")
+
+
+def read_again(c, w, i):
+    p = ggml.sqr(c, i).set_name("p")
+    return ggml.add(c, ggml.scale(c, p, 2.0).set_name("n"), p)
+
+
+def viewed(c, w, i):
+    p = ggml.sqr(c, i).set_name("p")
+    row = ggml.view_1d(c, p, 8, 0).set_name("row of p")
+    return ggml.mul_mat(c, row, ggml.scale(c, p, 2.0).set_name("n"))
+
+
+for build in (product, weight_first, output, other_shape, read_again, viewed):
+    print(f"{build.__name__}:")
+    trace = asked(build)
+
+# %% [markdown]
+# 把它读成一串条件。*op* 必须能一边读一边盖掉所读的东西，逐元素或者逐行（`ggml_op_can_inplace` 列出了这样的 op；矩阵乘法要反复读各行，不在其中）。来源必须在规划的内存里，不能是权重。它不能是*输出*。类型和形状必须与结果相同。最后，不能有别人还需要它：只剩一个孩子，没有视图。
+#
+# 最后一个图里，两个结果需要两个位置；`p` 占了 `i` 的，`n` 却不能也放到那里。
+
+# %%
+vg.view(trace, panes=["timeline", "events"])
+
+# %% [markdown]
+# ## 建图不要钱吗？
+#
+# 一条记录很小，但一个模型有很多条；而且每一步的图在计算之前要先建、遍历、规划。和计算相比，这要多久？（时间每次不同；这一格要几秒钟。）
+
+# %%
+import time
+
+
+def fastest(work, times=12):
+    took = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - begin)
+    return min(took) * 1e3
+
+
+context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
+context.decode([5])
+graph = context.step_graph(1)
+galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+print(f"build: {fastest(context.step_graph):.1f} ms")
+print(f"plan:  {fastest(lambda: galloc.reserve(graph)):.1f} ms")
+print(f"compute, with a graph that stands: {fastest(lambda: context.decode([5])):.1f} ms")
+
+# %% [markdown]
+# Python 建图比 C++ 慢得多，tiny 模型要算的又少，所以这里的比重是夸大了的。但在 C++ 里，这也是每个 token 都要做的事，而且多半白做：下一个 token 的图，建出来还是一样。
+
+# %% [markdown]
+# ## 图能再用一次吗？
+#
+# 菜谱里没有 token，也没有位置：它们是写进输入张量里的。所以下一个 token 可以用同一个图，*只要重建也是同样的图*。`can_reuse` 逐条判断。让它自己说：
+
+# %%
+context = vg.load_model("tiny").context(n_ctx=512, n_seq_max=2, n_threads=1)
+
+
+def decode(batch, outputs=None):
+    with vg.record() as trace:
+        context.decode(batch, outputs)
+    print(*trace.sentences("ReuseDecided"), sep="\n")
+    return trace
+
+
+prompt = context.vocab.tokenize("Once upon a time there was")
+decode(prompt)
+decode([5])
+trace = decode([7])
+
+# %% [markdown]
+# 多个 token 的 prompt 和单个 token 不能共用一个图，两次单个 token 可以。下面的面板列出每个条件：现有的图是为什么建的，现在需要什么。
+
+# %%
+decided = next(step for step, event in enumerate(trace.events) if type(event).__name__ == "ReuseDecided")
+vg.view(trace, panes=["reuse", "events"], step=decided)
+
+# %% [markdown]
+# ## 逐个打破
+#
+# **token 的个数。**从一个变成两个：每个张量都宽了一倍。
+
+# %%
+_ = decode([5, 7])
+
+# %% [markdown]
+# **输出的个数。**还是两个 token，但这次两个的 logits 你都要。最后一层只算被要求的那些行。
+
+# %%
+_ = decode([5, 7], outputs=[0, 1])
+
+# %% [markdown]
+# **没有输出。**这样的图另存一份。但被检查的永远只是最近算过的那个图：另一个图的内存，早已按新的规划给了别人。
+
+# %%
+_ = decode([5, 7], outputs=[])
+_ = decode([5, 7], outputs=[0, 1])
+
+# %% [markdown]
+# **序列。**两个 token，各是一段对话的下一个。这里看的是有*几个*不同的序列。
+
+# %%
+from vizggml.llama.batch import Batch
+
+batch = Batch()
+batch.add(5, context.n_past, (0,), output=True)
+batch.add(7, 0, (1,), output=True)
+_ = decode(batch)
+
+# %% [markdown]
+# **cache 变大。**图并不看整个 cache，只看开头的一部分格子，按 256 递增。把它们填满：每次批次的参数都一样，却总有一个 token 需要新的图。
+
+# %%
+while context.memory.caches[0].cells.used < 255:
+    context.decode([5])
+_ = decode([5])
+trace = decode([5])
+_ = decode([5])
+
+# %% [markdown]
+# 假如只比较批次，第 257 个 token 就会用 256 列的 mask 来算：它看不到自己。所以每个*输入*也要问一遍。这里最后表态的是 `InputAttnKV`：
+
+# %%
+for sentence in trace.sentences("ReuseChecked"):
+    if "must be" in sentence:
+        print(sentence)
+
+# %% [markdown]
+# ## 在 llama.cpp 里
+#
+# 这些条件在 `llm_graph_params::allow_reuse`（`src/llama-graph.h`）和各个输入的 `can_reuse`（`src/llama-graph.cpp`）里；作决定的是 `llama_context::process_ubatch`（`src/llama-context.cpp`）。llama.cpp 会计数：最后的计时信息里有一行 `graphs reused`。环境变量 `LLAMA_GRAPH_REUSE_DISABLE=1` 关掉重用，可以量一量它省了多少。
+#
+# 省的是多少？一个真实的模型，如果不能重用，llama.cpp 每个 token 要建这么多条记录：
+
+# %%
+for mode in ("plain", "flash"):
+    print(f"SmolLM2, {mode} attention: {lessons.golden(f'smollm2.nodes.{mode}')} nodes")
+
+# %% [markdown]
+# 有一种流行的说法：图只建一次，整场对话一直用它。你已经看到并非如此：它只用到某个条件被打破为止。另外，重用的是图*连同它的规划*。图要重建，内存也要重新规划；不过缓冲区只要够大，就一直留着（见第 7 章）。
+
+# %% [markdown]
+# ## 改一改，看一看
+#
+# `n_prompt` 是 prompt 的长度：看生成到第几个 token 时图被重建。试试 100、250、256。
+
+# %%
+n_prompt = 250
+
+# %%
+context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
+context.decode([5] * n_prompt)
+anew = []
+for k in range(1, 13):
+    before = context.n_reused
+    context.decode([5])
+    if context.n_reused == before:
+        anew.append(k)
+print(f"a prompt of {n_prompt} tokens, then 12: built anew for number", *anew)
+
+# %% [markdown]
+# ## 练习
+#
+# 把答案写在三个点的位置。答错会得到一个提示；`lessons.solution("04.1")` 打印解答。
+#
+# **04.1** 在开了 `no_alloc` 的 context 里，建两个 1,000 x 1,000 的 `F32` 张量 `a` 和 `b`，再写 `ggml.relu(c, ggml.add(c, a, b))`。arena 用了多少字节？一个张量的记录占 336 字节，装它的对象头另占 32 字节。
+
+# %%
+answer = ...
+lessons.check("04.1", answer)
+
+# %% [markdown]
+# **04.2** `i` 是一个输入，在规划的内存里。然后：`p = sqr(i)`，`q = scale(p, 2)`，`r = add(q, p)`，`s = mul_mat(r, r)`，`t = scale(s, 3)`；都是同样大小的方阵，`t` 是结果。五个结果里，哪些占用了来源的位置？写成字母组成的字符串，比如 `"pq"`。
+
+# %%
+answer = ...
+lessons.check("04.2", answer)
+
+# %% [markdown]
+# **04.3** prompt 有 200 个 token，`n_ctx` 是 1024，之后每次一个 token。第一个需要新的图，因为它是一个 token，不是 200 个。下一个需要新图的是第几个？
+
+# %%
+answer = ...
+lessons.check("04.3", answer)
+
+# %% [markdown]
+# **04.4** 写一个函数 `can_reuse(had, now)`。两个参数都是字典，含有 `tokens` 和 `positions`（列表）、`sequences`（列表，每个 token 一个编号）、`n_outputs`，以及 `n_kv`（图看到的格子数）。返回值：为 `had` 建的图，能否用于 `now`。它会在好几对批次上试用。
+
+# %%
+answer = ...
+lessons.check("04.4", answer)
+
+# %% [markdown]
+# ## 接下来读什么
+#
+# - `ggml/src/ggml.c` 里的 `ggml_add_impl`：一个构建函数，只有几行。`ggml/src/ggml-alloc.c` 里的 `ggml_op_can_inplace` 和 `ggml_gallocr_allocate_node`。我们的在 `vizggml/ggml/op_record.py` 和 `gallocr.py`。
+# - `src/llama-graph.cpp` 里的 `llm_graph_result::can_reuse`。我们的在 `vizggml/llama/graph_input.py`。
+# - 结果如果占不到来源的位置，谁来给它找地方？见[第 5 章：分配器](05-galloc.ipynb)。
