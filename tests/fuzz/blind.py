@@ -19,9 +19,10 @@ def feed(target: Target, runs: int, seed: int, tally: Tally) -> None:
     """A mutation that ends as none before it did is a seed of more."""
     dice = random.Random(seed)
     seeds = warmed(target)
+    found: list[bytes] = []
     for _ in range(runs):
-        data = target.mutated(dice.choice(seeds), dice)[: target.max_bytes]
+        data = target.mutated(dice.choice(found if found and dice.random() < 0.4 else seeds), dice)[: target.max_bytes]
         ways = len(tally.refused)
         judge(target, data, tally)
-        if len(tally.refused) > ways and len(seeds) < 500:
-            seeds.append(data)
+        if len(tally.refused) > ways:
+            found.append(data)

@@ -191,9 +191,14 @@ def tree_changed(tree: Any, dice: random.Random) -> None:
             node.insert(key, copy.deepcopy(node[key]))
 
 
+def _bendable(record: dict[str, Any]) -> bool:
+    return all(isinstance(record.get(key, []), list) for key in ("src", "op_params", "ne"))
+
+
 def graph_bent(document: dict[str, Any], dice: random.Random) -> None:
     """Changes that mostly leave the file a graph: other sources, parameters, flags, places, orders, sizes."""
-    records = [r for r in document.get("tensors", []) if isinstance(r, dict) and isinstance(r.get("src", []), list)]
+    listed = document.get("tensors")
+    records = [r for r in listed if isinstance(r, dict) and _bendable(r)] if isinstance(listed, list) else []
     for _ in range(dice.choice((1, 1, 2, 3)) if records else 0):
         r, other = dice.choice(records), dice.choice(records)
         how = dice.randrange(8)
