@@ -142,7 +142,7 @@ vg.view(trace, panes=["map", "events"])
 # %% [markdown]
 # ## Change this and watch
 #
-# `max_size`, two cells up: at 320, what moves? At 100, what do you expect for `c`, which alone is larger than that? (A
+# `max_size` has a cell of its own above. At 320, what moves? At 100, what do you expect for `c`, which alone is larger than that? (A
 # range holds at least one tensor. ggml asks for a piece that is too large, and leaves the refusal to the device.)
 
 # %% [markdown]

@@ -23,6 +23,29 @@ PRINTED = {
         " events",
         "the plan takes 3,546,112 bytes; at node 29",
     ],
+    "01-tensors": [
+        "56 of the 150 nodes",
+        "t ne (3, 4, 1, 1) nb (16, 4, 48, 48) at 368",
+        "ggml.permute(1, 2, 0, 3):     (32, 64, 4, 1)",
+        "t is not computed: its op moves no byte.",
+        "plain attention: 30 CONT in 1086 nodes; llama.cpp: 30 in 1086",
+        "flash attention: 0 CONT in 936 nodes; llama.cpp: 0 in 936",
+    ],
+    "02-views": [
+        "turned: made from head    view_src cache  view_offs 40  nb (16, 2, 96, 96)",
+        "offset 176 + 96 bytes ends past its 256 bytes",
+        "After z nobody needs x: its 128 B at offset 0 of chunk 0 are free again.",
+        "8 write: {'SET_ROWS'}",
+        "write, then read: [0. 0. 7. 7.]\nread, then write: [0. 0. 0. 0.]",
+    ],
+    "03-memory": [
+        "not enough space for a TENSOR (needed 1664, available 1504 bytes)",
+        "Tensors c to e of context 0 go into one small buffer of 224 B.",
+        "mapped, nothing touched:      0 of 880 pages",
+        "all of it:                  880 of 880 pages",
+        "after it has ended:  880 pages here, 0 of them",
+        "CPU_Mapped: 96576768 bytes, weights>\nllama.cpp: 96,576,768 bytes in CPU_Mapped",
+    ],
     "05-galloc": [
         "wx goes to offset 0 of chunk 0: from the end",
         "wx+b goes to offset 8 of chunk 0: from the end",
@@ -32,7 +55,7 @@ PRINTED = {
         "the buffer has 128 bytes",
     ],
 }
-"""What a reader must find in a chapter: ggml's own placement of relu(Wx + b), and the textbook's."""
+"""What a reader must find in a chapter: strides and places that ggml gives, counts of its graphs, its log's sizes."""
 
 
 def outputs(notebook: Any) -> list[Any]:
