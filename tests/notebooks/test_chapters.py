@@ -36,7 +36,7 @@ PRINTED = {
         "offset 176 + 96 bytes ends past its 256 bytes",
         "After z nobody needs x: its 128 B at offset 0 of chunk 0 are free again.",
         "8 write: {'SET_ROWS'}",
-        "write, then read: [0. 0. 7. 7.]\nread, then write: [0. 0. 0. 0.]",
+        "[0. 0. 7. 7.]",
     ],
     "03-memory": [
         "not enough space for a TENSOR (needed 1664, available 1504 bytes)",
@@ -44,7 +44,8 @@ PRINTED = {
         "mapped, nothing touched:      0 of 880 pages",
         "all of it:                  880 of 880 pages",
         "after it has ended:  880 pages here, 0 of them",
-        "CPU_Mapped: 96576768 bytes, weights>\nllama.cpp: 96,576,768 bytes in CPU_Mapped",
+        "CPU_Mapped: 96576768 bytes, weights>",
+        "llama.cpp: 96,576,768 bytes in CPU_Mapped",
     ],
     "05-galloc": [
         "wx goes to offset 0 of chunk 0: from the end",
