@@ -85,11 +85,11 @@ for x in (a, r, t):
 # %% [markdown]
 # All three begin at the same byte. (`at` is the offset in the memory of `c`; chapter 3 is about that.)
 #
-# Step through it with **→**. The *Tensor* pane draws the walk: each square is an element, with the byte at which it
-# lies. Compare `a` and `t`: along a row of `a` you walk 4 bytes, along a row of `t` 16.
+# The player opens at the last step; **←** goes back. The *Tensor* pane draws the walk: each square is an element, with the
+# byte at which it lies. Compare `a` and `t`: along a row of `a` you walk 4 bytes, along a row of `t` 16.
 
 # %%
-vg.view(trace, panes=["tensor"], height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
 
 # %% [markdown]
 # ## Which dimension comes first?
@@ -168,7 +168,7 @@ for x in (a, t, together, row):
     print(f"{x.name:>4}  at {x.data.offset:>6}  nb {x.nb}  contiguous: {x.is_contiguous()}")
 
 # %%
-vg.view(trace, panes=["tensor"], height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
 
 # %% [markdown]
 # Near the end of the recording three nodes take their turn. Two of them are passed over; only `cont` has something to do.

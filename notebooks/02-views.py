@@ -75,11 +75,11 @@ for t in (window, head, turned):
 # Two links, for two purposes. `src[0]` is what you named: the graph follows it, to know what must be computed before.
 # `view_src` is where the bytes are: memory follows that, and never takes more than one step.
 #
-# In the *Tensor* pane look at the *View chain* while you step (**→**): what was asked for, and what is kept. The walk shows
+# In the *Tensor* pane look at the *View chain*, and step back (**←**) to the tensors before: what was asked for, and what is kept. The walk shows
 # the gaps between the rows of `head`: half of every row belongs to the other head.
 
 # %%
-vg.view(trace, panes=["tensor"], height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
 
 # %% [markdown]
 # The numbers are those of the second half of rows 2 to 7, column by column:

@@ -81,10 +81,10 @@ for x in (a, r, t):
 # %% [markdown]
 # 三个张量从同一个字节开始。（`at` 是在 `c` 的内存里的偏移，第 3 章再讲。）
 #
-# 用 **→** 一步步走。*Tensor* 面板画出行走的路线：每个方格是一个元素，里面写着它在第几个字节。比较 `a` 和 `t`：沿着 `a` 的一行，每步 4 个字节；沿着 `t` 的一行，每步 16 个。
+# 播放器停在最后一步，按 **←** 往回走。*Tensor* 面板画出行走的路线：每个方格是一个元素，里面写着它在第几个字节。比较 `a` 和 `t`：沿着 `a` 的一行，每步 4 个字节；沿着 `t` 的一行，每步 16 个。
 
 # %%
-vg.view(trace, panes=["tensor"], height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
 
 # %% [markdown]
 # ## 哪一维在前？
@@ -154,7 +154,7 @@ for x in (a, t, together, row):
     print(f"{x.name:>4}  at {x.data.offset:>6}  nb {x.nb}  contiguous: {x.is_contiguous()}")
 
 # %%
-vg.view(trace, panes=["tensor"], height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
 
 # %% [markdown]
 # 在记录快结束的地方，三个节点依次轮到。其中两个被跳过，只有 `cont` 有事可做。

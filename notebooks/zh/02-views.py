@@ -68,10 +68,10 @@ for t in (window, head, turned):
 # %% [markdown]
 # 有两种链接，各有各的用处。`src[0]` 是你写下的来源：图沿着它走，才知道什么必须先算。`view_src` 是字节的所在：内存沿着它走，从来只走一步。
 #
-# 一边单步（**→**），一边看 *Tensor* 面板里的 *View chain*：哪些是你要的，哪些是真正留下的。行走的路线里能看到 `head` 各行之间的空隙：每一行有一半属于另一个头。
+# 看 *Tensor* 面板里的 *View chain*，再往回走（**←**），看前面的张量：哪些是你要的，哪些是真正留下的。行走的路线里能看到 `head` 各行之间的空隙：每一行有一半属于另一个头。
 
 # %%
-vg.view(trace, panes=["tensor"], height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
 
 # %% [markdown]
 # 读到的正是第 2 到第 7 行的后半，一列一列地读：
