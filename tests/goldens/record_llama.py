@@ -47,6 +47,7 @@ RUNS: list[tuple[int, int, bool, int]] = [
     (2048, 512, True, F16),
     (2048, 512, False, F16),
     (8192, 512, True, F16),
+    (8192, 512, False, F16),
     (8192, 64, False, F16),
     (2048, 512, True, Q8_0),
     (2048, 1, False, F16),

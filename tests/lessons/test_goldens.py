@@ -37,6 +37,28 @@ def test_mapped_bytes_of_smollm2() -> None:
     assert {tuple(run["mapped"]) for run in runs if run["model"] == "smollm2"} == {(golden("smollm2.mapped"),)}
 
 
+def run(model: str, n_ctx: int, flash: bool, kind: str = "F16") -> dict[str, Any]:
+    """The buffers of a context with ubatches of 512."""
+    runs: list[dict[str, Any]] = json.loads((RECORDED / "llama_buffers.json").read_text())
+    wanted = (model, n_ctx, 512, flash, kind)
+    return next(
+        r for r in runs if tuple(r[k] for k in ("model", "n_ctx", "n_ubatch", "flash_attn", "type_kv")) == wanted
+    )
+
+
+@pytest.mark.parametrize("kind", ["f16", "q8_0"])
+def test_cache_of_smollm2(kind: str) -> None:
+    found = run("smollm2", 2048, True, kind.upper())
+    assert [golden(f"smollm2.kv.{kind}")] == found["kv"]
+    assert golden(f"smollm2.kv.{kind}.nodes") == found["nodes"]
+
+
+@pytest.mark.parametrize(("model", "n_ctx"), [("smollm2", 2048), ("smollm2", 8192), ("minimind", 8192)])
+@pytest.mark.parametrize(("mode", "flash"), [("plain", False), ("flash", True)])
+def test_compute_buffers(model: str, n_ctx: int, mode: str, flash: bool) -> None:
+    assert golden(f"{model}.compute.{mode}.{n_ctx}") == run(model, n_ctx, flash)["compute"]
+
+
 def test_a_figure_that_is_not_there_is_said_to_be() -> None:
     with pytest.raises(VizggmlError, match=r"golden 'smollm2\.x': there are smollm2\."):
         golden("smollm2.x")

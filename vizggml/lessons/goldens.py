@@ -17,6 +17,7 @@ class Golden:
 
 
 LLAMA_GRAPHS = "tests/goldens/llama_graphs.json.gz"
+LLAMA_BUFFERS = "tests/goldens/llama_buffers.json"
 
 GOLDENS: dict[str, Golden] = {
     "smollm2.nodes.plain": Golden(1086, "nodes", LLAMA_GRAPHS),
@@ -25,7 +26,17 @@ GOLDENS: dict[str, Golden] = {
     "smollm2.cont.flash": Golden(0, "nodes", LLAMA_GRAPHS),
     "smollm2.empty.plain": Golden(420, "nodes", LLAMA_GRAPHS),
     "smollm2.empty.flash": Golden(360, "nodes", LLAMA_GRAPHS),
-    "smollm2.mapped": Golden(96576768, "bytes", "tests/goldens/llama_buffers.json"),
+    "smollm2.mapped": Golden(96576768, "bytes", LLAMA_BUFFERS),
+    "smollm2.kv.f16": Golden(47185920, "bytes", LLAMA_BUFFERS),
+    "smollm2.kv.f16.nodes": Golden(936, "nodes", LLAMA_BUFFERS),
+    "smollm2.kv.q8_0": Golden(25067520, "bytes", LLAMA_BUFFERS),
+    "smollm2.kv.q8_0.nodes": Golden(1296, "nodes", LLAMA_BUFFERS),
+    "minimind.compute.flash.8192": Golden(27277312, "bytes", LLAMA_BUFFERS),
+    "minimind.compute.plain.8192": Golden(160442368, "bytes", LLAMA_BUFFERS),
+    "smollm2.compute.flash.2048": Golden(107493376, "bytes", LLAMA_BUFFERS),
+    "smollm2.compute.plain.2048": Golden(104204288, "bytes", LLAMA_BUFFERS),
+    "smollm2.compute.flash.8192": Golden(103024640, "bytes", LLAMA_BUFFERS),
+    "smollm2.compute.plain.8192": Golden(174467072, "bytes", LLAMA_BUFFERS),
 }
 
 
