@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+
 from tests.test_cli import failed, vizggml
 
 
@@ -65,3 +67,27 @@ def test_imatrix_of_too_short_a_text(tmp_path: Path) -> None:
     text.write_text("Once")
     said = failed(vizggml("imatrix", "tiny", text, "-o", tmp_path / "i.gguf"))
     assert said == "vizggml: the text has 2 tokens: at least 1024, two chunks of 512, are needed"
+
+
+def test_info_opens_a_block() -> None:
+    asked = "blk.0.attn_q.weight:3"
+    told = json.loads(vizggml("info", "tiny", "--block", asked, "--json").stdout)
+    raw = bytes.fromhex(told["data"])
+    # a block of Q8_0: a scale in F16, 32 codes of 8 bits
+    d, codes = np.frombuffer(raw[:2], np.float16)[0], np.frombuffer(raw[2:], np.int8)
+    assert (told["tensor"], told["block"], told["type"]) == ("blk.0.attn_q.weight", 3, "Q8_0")
+    assert told["codes"] == codes.tolist()
+    assert told["scales"] == [float(d)]
+    assert told["values"] == [float(np.float32(d) * np.float32(q)) for q in codes]
+    assert [(f["name"], f["bytes"]) for f in told["fields"]] == [("d", [0, 2]), ("qs", [2, 34])]
+    printed = vizggml("info", "tiny", "--block", asked).stdout
+    assert "block 3: Q8_0, 32 elements in 34 bytes, 8.5 bits each" in printed
+
+
+def test_info_says_which_block_there_is_not() -> None:
+    assert failed(vizggml("info", "tiny", "--block", "nobody")).startswith(
+        "vizggml: tensor 'nobody': tiny.gguf has none of that name"
+    )
+    said = failed(vizggml("info", "tiny", "--block", "blk.0.attn_q.weight:2048"))
+    assert said == "vizggml: tensor 'blk.0.attn_q.weight': block 2048, it has blocks 0 to 2047"
+    assert "type F32: has no blocks" in failed(vizggml("info", "tiny", "--block", "output_norm.weight"))

@@ -25,7 +25,7 @@ FLOORS = (
     ("vizggml.export",),
     ("vizggml.widgets",),
     ("vizggml.lab",),
-    ("vizggml.cli_print", "vizggml.cli_export"),
+    ("vizggml.cli_block", "vizggml.cli_print", "vizggml.cli_export"),
     ("vizggml.cli_diff", "vizggml.cli_quantize"),
     ("vizggml.cli",),
     ("vizggml.__main__",),

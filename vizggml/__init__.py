@@ -23,14 +23,27 @@ if TYPE_CHECKING:
     from vizggml.timeline.diff import diff
     from vizggml.timeline.record import record
     from vizggml.timeline.trace import load_trace
+    from vizggml.views.block import block_picture
     from vizggml.widgets.compare import compare
     from vizggml.widgets.live import live
     from vizggml.widgets.view import view
 
 __version__ = "0.1.0"
-__all__ = ["VizggmlError", "compare", "diff", "ggml", "live", "load_model", "load_trace", "record", "view"]
+__all__ = [
+    "VizggmlError",
+    "block_picture",
+    "compare",
+    "diff",
+    "ggml",
+    "live",
+    "load_model",
+    "load_trace",
+    "record",
+    "view",
+]
 
 _HOMES = {
+    "block_picture": ("vizggml.views.block", "block_picture"),
     "compare": ("vizggml.widgets.compare", "compare"),
     "diff": ("vizggml.timeline.diff", "diff"),
     "ggml": ("vizggml.ggml", None),

@@ -255,10 +255,11 @@ def alloc(
             print(live_line(live, live.reached(places_reported(report, file.tensors))))
 
 
-@app.command(epilog=epilog("vizggml info smollm2", "vizggml info model.gguf --tensors --json"))
+@app.command(epilog=epilog("vizggml info smollm2", "vizggml info tiny --block blk.0.attn_q.weight:3"))
 def info(
     model: ModelArg,
     tensors: Annotated[bool, typer.Option("--tensors", help="list every tensor")] = False,
+    block: Annotated[str | None, typer.Option(metavar="TENSOR[:N]", help="open a block of a quantized tensor")] = None,
     json_: Json = False,
 ) -> None:
     """What a GGUF file says of itself; no weight is read."""
@@ -268,6 +269,12 @@ def info(
 
     path = resolve_model(model)
     gguf = read_gguf(path)
+    if block is not None:
+        from vizggml.cli_block import block_answer, block_of, print_block
+
+        opened = block_of(gguf, block)
+        print(json.dumps(block_answer(*opened))) if json_ else print_block(*opened)
+        return
     listed = [
         {"name": t.name, "type": t.type.name, "ne": list(t.ne), "offset": t.offset, "bytes": t.nbytes}
         for t in gguf.tensors.values()

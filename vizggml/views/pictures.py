@@ -12,6 +12,7 @@ from vizggml.timeline.sentences import render
 from vizggml.timeline.tracks import Tracks
 from vizggml.views import labels, sheet
 from vizggml.views.arena import arena_picture
+from vizggml.views.block import block_pane_picture
 from vizggml.views.details import DETAILS
 from vizggml.views.graph_layout import graph_layout
 from vizggml.views.inspector_picture import inspector_picture
@@ -184,6 +185,7 @@ PICTURES: dict[str, PictureOf] = {
     "arena": arena_picture,
     "kv": kv_picture,
     "routing": routing_picture,
+    "block": block_pane_picture,
     "reuse": reuse_picture,
     "scratch": scratch_picture,
     "threads": threads_picture,

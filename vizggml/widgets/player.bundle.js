@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:5a44a7401fc1cec8c4d24f6f2041c3e0734674652077dd77c64aef8025f1b82d
+// vizggml player, bundled; sources sha256:2c27853bf9f25ae62a206c0e48637c9b5659facf206be91580e21656f29989fb
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -1127,6 +1127,559 @@ function percent(share2) {
   return share2 > 0 && share2 < 1e-3 ? "under 0.1 %" : `${(100 * share2).toFixed(share2 < 0.1 ? 1 : 0)} %`;
 }
 
+// links.js
+var TARGETS = (
+  /** @type {const} */
+  ["tensor", "event", "more"]
+);
+var Links = class {
+  constructor() {
+    this.element = el("span", "vg-links");
+    this.copied = "";
+    this.key = "";
+  }
+  /** @param {Item[]} items @param {string} [copied] what a copy button beside it gives */
+  show(items, copied = "") {
+    this.copied = copied;
+    const key = JSON.stringify(items);
+    if (key === this.key) return;
+    this.key = key;
+    const { element } = this;
+    items.forEach((item, k) => {
+      const tag = typeof item === "string" ? "span" : "button";
+      let node = element.children[k];
+      if (node?.localName !== tag) {
+        const made = tag === "span" ? el("span") : el("button", "vg-link", { type: "button" });
+        if (node) node.replaceWith(made);
+        else element.append(made);
+        node = made;
+      }
+      fill(
+        /** @type {HTMLElement} */
+        node,
+        item,
+        k + 1 < items.length ? " " : ""
+      );
+    });
+    while (element.children.length > items.length) element.lastElementChild?.remove();
+  }
+};
+function fill(node, item, space) {
+  if (node.title) node.title = "";
+  if (typeof item === "string") return setText(node, item + space);
+  setText(node, item.text + (item.after ?? "") + space);
+  for (const name of TARGETS) {
+    const value = item[name];
+    if (value !== void 0) node.dataset[name] = String(value);
+    else if (node.dataset[name] !== void 0) delete node.dataset[name];
+  }
+}
+function hint(node) {
+  if (!node.parentElement?.classList.contains("vg-links") || node.title) return;
+  const { tensor, event, more: more2 } = node.dataset;
+  const text = node.textContent?.trim() ?? "";
+  node.title = event !== void 0 ? "Go to this event" : tensor !== void 0 ? `Select ${text}` : more2 !== void 0 ? "Show all" : text;
+}
+
+// value_plots.js
+var MAP = { left: 46, right: 72, top: 6, height: 132, foot: 30 };
+var BARS = { left: 46, right: 72, top: 8, height: 56, foot: 18 };
+var DIVERGING = {
+  light: [[5, 84, 150], [246, 246, 244], [176, 72, 8]],
+  dark: [[98, 178, 240], [34, 41, 52], [255, 150, 80]]
+};
+function formatValue(value) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+inf" : "-inf";
+  return String(Number(value.toPrecision(4)));
+}
+function runBegin(j, n, k) {
+  return Math.floor(j * n / Math.max(1, k));
+}
+function range(a, b) {
+  return b - a <= 1 ? String(a) : `${a} to ${b - 1}`;
+}
+function mix(scale, at) {
+  const f = Math.min(1, Math.abs(at));
+  const end = at < 0 ? scale[0] : scale[2];
+  return (
+    /** @type {Rgb} */
+    scale[1].map((v, k) => Math.round(v + (end[k] - v) * f))
+  );
+}
+var Plot = class {
+  /** @param {Player} player @param {Pane} pane @param {string} label @param {number} height */
+  constructor(player, pane, label, height) {
+    this.player = player;
+    this.values = null;
+    this.cursor = -1;
+    this.drawn = -1;
+    this.surface = new Surface(label, () => {
+      this.drawn = -1;
+      player.redraw(pane);
+    });
+    this.element = this.surface.box;
+    this.element.classList.add("vg-plot");
+    this.element.style.height = `${height}px`;
+    this.element.tabIndex = 0;
+    this.element.setAttribute("role", "group");
+    this.element.setAttribute("aria-label", `${label}: arrow keys read it`);
+    this.said = el("div", "vg-unseen", { "aria-live": "polite" });
+    this.element.append(this.said);
+    for (
+      const name of
+      /** @type {const} */
+      ["pointermove", "pointerdown"]
+    ) {
+      this.element.addEventListener(name, (event) => this.read(this.cellAt(event.offsetX, event.offsetY)));
+    }
+    this.element.addEventListener("pointerleave", () => this.read(-1));
+    this.element.addEventListener("blur", () => this.read(-1));
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
+  }
+  /** Draws the values of row `row` of the trace. @param {Values} values @param {number} row */
+  draw(values, row) {
+    if (row === this.drawn || this.surface.width < 10) return;
+    this.drawn = row;
+    this.values = values;
+    if (this.cursor >= this.count) this.cursor = -1;
+    this.paint();
+  }
+  invalidate() {
+    this.drawn = -1;
+  }
+  /** Shows a cell's values in the tip. @param {number} cell */
+  read(cell2) {
+    if (!this.values || cell2 < 0) {
+      this.player.tip.hide();
+    } else {
+      const [x, y] = this.centreOf(cell2);
+      const [head, pairs] = this.tell(cell2, this.values);
+      this.player.tip.show(this.element, x, y, head, pairs);
+      this.said.textContent = `${head}: ${pairs.map((pair) => pair.join(" ")).join(", ")}`;
+    }
+    if (cell2 === this.cursor) return;
+    this.cursor = cell2;
+    if (this.values) this.paint();
+  }
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const step = this.steps[event.key];
+    if (step === void 0 || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (this.count) this.read(this.cursor < 0 ? 0 : Math.max(0, Math.min(this.count - 1, this.cursor + step)));
+  }
+  /** How many cells there are. @returns {number} */
+  get count() {
+    return 0;
+  }
+  /** By how many cells each key goes. @returns {Record<string, number>} */
+  get steps() {
+    return { ArrowLeft: -1, ArrowRight: 1 };
+  }
+  paint() {
+  }
+  /** @param {number} _x @param {number} _y @returns {number} */
+  cellAt(_x, _y) {
+    return -1;
+  }
+  /** @param {number} _cell @returns {[number, number]} */
+  centreOf(_cell) {
+    return [0, 0];
+  }
+  /** @param {number} _cell @param {Values} _values @returns {[string, [string, string][]]} */
+  tell(_cell, _values) {
+    return ["", []];
+  }
+  begin() {
+    const { palette, fonts } = this.player;
+    const c = this.surface.begin();
+    c.fillStyle = palette.page;
+    c.fillRect(0, 0, this.surface.width, this.surface.height);
+    c.font = `10.5px ${fonts.ui}`;
+    c.textBaseline = "middle";
+    c.textAlign = "left";
+    c.fillStyle = palette.soft;
+    return c;
+  }
+  stop() {
+    this.surface.stop();
+  }
+};
+var HeatMap = class extends Plot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, "Heat map", MAP.top + MAP.height + MAP.foot);
+    this.bitmap = el("canvas");
+  }
+  get count() {
+    return this.values ? this.values.rows * this.values.columns : 0;
+  }
+  get steps() {
+    const down = this.values?.columns ?? 1;
+    return { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -down, ArrowDown: down };
+  }
+  /** Where the map lies. */
+  get frame() {
+    const { rows, columns } = this.values ?? { rows: 1, columns: 1 };
+    const room = this.surface.width - MAP.left - MAP.right;
+    const w = Math.min(room, 26 * columns);
+    const h = Math.min(MAP.height, 26 * rows);
+    return { x: MAP.left, y: MAP.top, w, h, cw: w / Math.max(1, columns), ch: h / Math.max(1, rows) };
+  }
+  /** The largest magnitude among the cells: both ends of the scale. */
+  get limit() {
+    let most = 0;
+    for (const v of this.values?.cells ?? []) if (Number.isFinite(v)) most = Math.max(most, Math.abs(v));
+    return most;
+  }
+  paint() {
+    const c = this.begin();
+    const { values, surface } = this;
+    if (!values) return;
+    if (!this.count) return c.fillText("no elements", MAP.left, MAP.top + 10);
+    const { palette } = this.player;
+    const { x, y, w, h, cw, ch } = this.frame;
+    const limit = this.limit;
+    this.bake(values, limit);
+    c.imageSmoothingEnabled = false;
+    c.drawImage(this.bitmap, x, y, w, h);
+    c.strokeStyle = palette.line;
+    c.lineWidth = 1;
+    c.strokeRect(x - 0.5, y - 0.5, w + 1, h + 1);
+    this.paintAxes(c, values);
+    paintLegend(palette, c, surface.width - MAP.right + 14, MAP.top, MAP.height, limit);
+    if (this.cursor < 0) return;
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 1.5;
+    c.strokeRect(x + this.cursor % values.columns * cw - 0.75, y + Math.floor(this.cursor / values.columns) * ch - 0.75, cw + 1.5, ch + 1.5);
+  }
+  /** @param {Values} values @param {number} limit */
+  bake({ rows, columns, cells }, limit) {
+    const { palette } = this.player;
+    this.bitmap.width = columns;
+    this.bitmap.height = rows;
+    const b = (
+      /** @type {CanvasRenderingContext2D} */
+      this.bitmap.getContext("2d")
+    );
+    const image = b.createImageData(columns, rows);
+    const scale = DIVERGING[palette.dark ? "dark" : "light"];
+    const odd = palette.dark ? [0, 0, 0] : [30, 30, 30];
+    for (let k = 0; k < rows * columns; k++) {
+      const rgb = Number.isFinite(cells[k]) ? mix(scale, limit ? cells[k] / limit : 0) : odd;
+      image.data.set([...rgb, 255], 4 * k);
+    }
+    b.putImageData(image, 0, 0);
+  }
+  /** @param {CanvasRenderingContext2D} c @param {Values} values */
+  paintAxes(c, { ne }) {
+    const { x, y, w, h } = this.frame;
+    const nRows = ne[1] * ne[2] * ne[3];
+    const one = nRows === 1;
+    c.fillStyle = this.player.palette.soft;
+    c.textAlign = "right";
+    c.fillText("0", x - 5, y + Math.min(6, h / 2));
+    if (!one && h > 20) c.fillText(String(nRows - 1), x - 5, y + h - 6);
+    c.textAlign = "left";
+    c.fillText(`i0: 0 to ${ne[0] - 1}`, x, y + h + 10);
+    const down = ne[2] * ne[3] > 1 ? "down: rows, i1 fastest" : "down: i1";
+    c.fillText(one ? "one row" : down, x, y + h + 23);
+  }
+  /** @param {number} px @param {number} py */
+  cellAt(px, py) {
+    const { x, y, w, h, cw, ch } = this.frame;
+    if (!this.values || px < x || py < y || px >= x + w || py >= y + h) return -1;
+    return Math.floor((py - y) / ch) * this.values.columns + Math.floor((px - x) / cw);
+  }
+  /** @param {number} cell @returns {[number, number]} */
+  centreOf(cell2) {
+    const { x, y, cw, ch } = this.frame;
+    const columns = this.values?.columns ?? 1;
+    return [x + (cell2 % columns + 0.5) * cw, y + (Math.floor(cell2 / columns) + 0.5) * ch];
+  }
+  /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
+  tell(cell2, { ne, rows, columns, cells }) {
+    const nRows = ne[1] * ne[2] * ne[3];
+    const [j, i] = [Math.floor(cell2 / columns), cell2 % columns];
+    const [r0, r1] = [runBegin(j, nRows, rows), runBegin(j + 1, nRows, rows)];
+    const [a, b] = [runBegin(i, ne[0], columns), runBegin(i + 1, ne[0], columns)];
+    const n = (r1 - r0) * (b - a);
+    const pairs = [["i0", range(a, b)]];
+    if (r1 - r0 === 1) [1, 2, 3].forEach((d) => ne[d] > 1 && pairs.push([`i${d}`, String(Math.floor(r0 / ne.slice(1, d).reduce((p, q) => p * q, 1)) % ne[d])]));
+    else pairs.push([ne[2] * ne[3] > 1 ? "rows" : "i1", range(r0, r1)]);
+    if (n > 1) pairs.push(["mean of", `${formatCount(n)} values`]);
+    return [formatValue(cells[cell2]), pairs];
+  }
+};
+function paintLegend(palette, c, x, y, h, limit) {
+  const scale = DIVERGING[palette.dark ? "dark" : "light"];
+  const ramp = c.createLinearGradient(0, y, 0, y + h);
+  for (let k = 0; k <= 8; k++) ramp.addColorStop(k / 8, `rgb(${mix(scale, 1 - k / 4).join(",")})`);
+  c.fillStyle = ramp;
+  c.fillRect(x, y, 9, h);
+  c.strokeStyle = palette.line;
+  c.strokeRect(x - 0.5, y - 0.5, 10, h + 1);
+  c.fillStyle = palette.soft;
+  c.textAlign = "left";
+  const end = String(Number(limit.toPrecision(3)));
+  c.fillText(end, x + 13, y + 5);
+  c.fillText("0", x + 13, y + h / 2);
+  c.fillText(limit ? `-${end}` : "0", x + 13, y + h - 5);
+}
+var Histogram = class extends Plot {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    super(player, pane, "Histogram", BARS.top + BARS.height + BARS.foot);
+  }
+  get count() {
+    return this.values?.bins.length ?? 0;
+  }
+  get frame() {
+    const w = this.surface.width - BARS.left - BARS.right;
+    return { x: BARS.left, y: BARS.top, w, h: BARS.height, bar: w / Math.max(1, this.count) };
+  }
+  paint() {
+    const c = this.begin();
+    const { values } = this;
+    if (!values) return;
+    const { palette } = this.player;
+    const { x, y, w, h, bar: bar2 } = this.frame;
+    const [low, high] = [values.stats[0], values.stats[1]];
+    let most = 1;
+    for (let k = 0; k < this.count; k++) most = Math.max(most, values.bins[k]);
+    for (let k = 0; k < this.count; k++) {
+      const high2 = values.bins[k] ? Math.max(1, values.bins[k] / most * h) : 0;
+      c.fillStyle = k === this.cursor ? palette.accent : palette.source;
+      c.globalAlpha = k === this.cursor ? 1 : 0.75;
+      c.fillRect(x + k * bar2, y + h - high2, Math.max(1, bar2 - 1), high2);
+    }
+    c.globalAlpha = 1;
+    c.fillStyle = palette.edge;
+    c.fillRect(x, y + h, w, 1);
+    c.fillStyle = palette.soft;
+    c.textAlign = "right";
+    c.fillText(formatCount(most), x - 5, y + 4);
+    c.fillText("0", x - 5, y + h - 4);
+    c.textAlign = "left";
+    c.fillText(formatValue(low), x, y + h + 10);
+    c.textAlign = "right";
+    c.fillText(formatValue(high), x + w, y + h + 10);
+    const zero = x + (0 - low) / (high - low) * w;
+    c.textAlign = "center";
+    if (!(zero > x && zero < x + w)) return;
+    c.fillStyle = palette.edge;
+    c.fillRect(Math.round(zero), y, 1, h + 4);
+    c.fillStyle = palette.soft;
+    if (zero > x + 50 && zero < x + w - 50) c.fillText("0", zero, y + h + 10);
+  }
+  /** @param {number} px @param {number} py */
+  cellAt(px, py) {
+    const { x, y, w, h, bar: bar2 } = this.frame;
+    return px < x || px >= x + w || py < y || py > y + h ? -1 : Math.floor((px - x) / bar2);
+  }
+  /** @param {number} cell @returns {[number, number]} */
+  centreOf(cell2) {
+    const { x, y, h, bar: bar2 } = this.frame;
+    return [x + (cell2 + 0.5) * bar2, y + h / 2];
+  }
+  /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
+  tell(cell2, { stats, bins }) {
+    const width = (stats[1] - stats[0]) / bins.length;
+    const all = Array.from(bins).reduce((sum, n) => sum + n, 0);
+    const share2 = all ? `${(100 * bins[cell2] / all).toFixed(1)} %` : "0 %";
+    const head = `${formatCount(bins[cell2])} value${bins[cell2] === 1 ? "" : "s"}, ${share2}`;
+    return [head, [["from", formatValue(stats[0] + cell2 * width)], ["to", formatValue(stats[0] + (cell2 + 1) * width)]]];
+  }
+};
+
+// block.js
+var NARROW2 = 620;
+var FIELD_COLOURS = [4, 0, 2, 3, 1, 5, 6];
+var STRONGEST = 70;
+var blockDetail = {
+  name: "block",
+  title: "Block",
+  has: ({ tracks }) => tracks.columns.column("blk.tensor").length > 0,
+  make: (player, pane) => new BlockView(player, pane)
+};
+function blocksOf({ tracks }, t, step) {
+  const [tensor, event, block] = ["tensor", "event", "block"].map((name) => tracks.columns.column(`blk.${name}`));
+  const newest = /* @__PURE__ */ new Map();
+  for (let r = 0; r < tensor.length; r++) if (tensor[r] === t && event[r] <= step) newest.set(block[r], r);
+  return [...newest.entries()].sort(([p], [q]) => p - q).map(([, r]) => r);
+}
+function tensorAt(player, step) {
+  const { relations, selected, tracks } = player;
+  const t = selected >= 0 ? selected : relations.tensorAt(step);
+  if (t >= 0) {
+    const found = [t, relations.root(t), ...relations.sources(t)].find((s) => s >= 0 && blocksOf(player, s, step).length > 0);
+    if (found !== void 0) return found;
+    if (selected >= 0) return -1;
+  }
+  const [tensor, event] = ["tensor", "event"].map((name) => tracks.columns.column(`blk.${name}`));
+  let last = -1;
+  for (let r = 0; r < tensor.length; r++) if (event[r] <= step && (last < 0 || event[r] > event[last])) last = r;
+  return last < 0 ? -1 : tensor[last];
+}
+var BlockView = class {
+  /** @param {Player} player @param {Pane} pane */
+  constructor(player, pane) {
+    this.player = player;
+    this.pane = pane;
+    this.tensor = -1;
+    this.chosen = 0;
+    this.rows = [];
+    this.drawn = "";
+    this.name = new Links();
+    this.facts = el("p");
+    this.back = el("button", "vg-button", { type: "button", text: "‹", title: "The block before", "aria-label": "The block before" });
+    this.next = el("button", "vg-button", { type: "button", text: "›", title: "The next block", "aria-label": "The next block" });
+    this.back.addEventListener("click", () => this.turn(-1));
+    this.next.addEventListener("click", () => this.turn(1));
+    this.bytes = el("div", "vg-block-cells vg-block-bytes", { role: "img", "aria-label": "Bytes" });
+    this.fields = el("div", "vg-block-fields");
+    this.scales = el("p", "vg-block-said");
+    this.codes = el("div", "vg-block-cells vg-block-codes", { role: "img", "aria-label": "Codes" });
+    this.said = el("p", "vg-block-said");
+    this.inside = el("div", "vg-block-in", {}, [
+      el("div", "vg-block-head", {}, [this.name.element, this.facts, this.back, this.next]),
+      el("h4", "", { text: "Bytes, coloured by field" }),
+      this.bytes,
+      el("h4", "", { text: "Fields" }),
+      this.fields,
+      el("h4", "", { text: "Codes, coloured by the value that each stands for: below 0, above 0" }),
+      this.codes,
+      this.scales,
+      this.said
+    ]);
+    this.empty = el("div", "vg-empty", { text: "No block is known of this tensor at this step. vg.record(values=True) keeps the first blocks of each quantized weight that is read." });
+    this.empty.hidden = true;
+    this.element = el("div", "vg-block vg-scroll", { tabindex: "-1" }, [this.inside, this.empty]);
+    this.element.addEventListener("click", (event) => {
+      const link = (
+        /** @type {HTMLElement} */
+        event.target.closest?.("[data-tensor]")
+      );
+      if (link instanceof HTMLElement) player.select(Number(link.dataset.tensor));
+    });
+    this.sizer = new ResizeObserver((entries) => this.element.classList.toggle("vg-block-narrow", entries[entries.length - 1].contentRect.width < NARROW2));
+    this.sizer.observe(this.element);
+  }
+  /** @param {number} by */
+  turn(by) {
+    this.chosen = Math.max(0, Math.min(this.rows.length - 1, this.chosen + by));
+    this.player.redraw(this.pane);
+  }
+  /** @param {number} step */
+  draw(step) {
+    const { player } = this;
+    const t = tensorAt(player, step);
+    const none = t < 0;
+    if (this.inside.hidden !== none) {
+      this.inside.hidden = none;
+      this.empty.hidden = !none;
+    }
+    if (none) return;
+    this.rows = blocksOf(player, t, step);
+    if (t !== this.tensor) this.chosen = 0;
+    this.tensor = t;
+    const told = this.rows.findIndex((r) => this.col("blk.event")[r] === step);
+    if (told >= 0 && this.drawn.split(" ")[1] !== String(step)) this.chosen = told;
+    const row = this.rows[Math.min(this.chosen, this.rows.length - 1)];
+    const key = `${row} ${told >= 0 ? step : ""} ${this.rows.length} ${player.palette.dark}`;
+    if (key === this.drawn) return;
+    this.drawn = key;
+    this.drawBlock(t, row);
+  }
+  /** @param {string} name */
+  col(name) {
+    return this.player.tracks.columns.column(name);
+  }
+  /** @param {string} name @param {number} row */
+  text(name, row) {
+    return this.player.tracks.columns.strings[this.col(name)[row]] ?? "";
+  }
+  /** @param {string} part @param {number} row @returns {[number, number]} */
+  span(part, row) {
+    const ptr = this.col(`blk.${part}.ptr`);
+    return [ptr[row], ptr[row + 1]];
+  }
+  /** @param {number} t @param {number} row */
+  drawBlock(t, row) {
+    const { tracks } = this.player;
+    const data = this.col("blk.data.val").subarray(...this.span("data", row));
+    const [first, last] = this.span("element", row);
+    const n = last - first;
+    const number = this.col("blk.block")[row];
+    this.name.show([{ text: visible(tracks.name(t)), tensor: t }]);
+    const bits = Number((8 * data.length / n).toFixed(3));
+    setText(this.facts, `block ${number}, ${this.text("blk.how", row)} as ${this.text("blk.type", row)}: ${n} elements in ${data.length} bytes, ${bits} bits each`);
+    this.back.disabled = this.chosen <= 0;
+    this.next.disabled = this.chosen >= this.rows.length - 1;
+    this.drawBytes(data, row);
+    this.drawCodes(row, first, n);
+  }
+  /** @param {Uint8Array} data @param {number} row */
+  drawBytes(data, row) {
+    const [first, last] = this.span("field", row);
+    const [start, stop] = [this.col("blkf.start"), this.col("blkf.stop")];
+    const lines = [];
+    const cells = [];
+    for (let f = first; f < last; f++) {
+      const colour = `var(--vg-families-${FIELD_COLOURS[(f - first) % FIELD_COLOURS.length]})`;
+      const [name, says, meaning] = ["name", "says", "meaning"].map((column) => this.text(`blkf.${column}`, f));
+      const range3 = stop[f] - start[f] > 1 ? `bytes ${start[f]}–${stop[f] - 1}` : `byte ${start[f]}`;
+      const swatch = el("i");
+      swatch.style.background = colour;
+      lines.push(swatch, el("span", "vg-mono", { text: name }), el("span", "vg-soft", { text: range3 }), el("span", "vg-block-meaning", { text: meaning }), el("span", "vg-soft vg-mono", { text: says, title: says }));
+      for (let i = start[f]; i < stop[f]; i++) {
+        const cell2 = el("span", "", { text: data[i].toString(16).padStart(2, "0"), title: `byte ${i} of ${name}: ${data[i]}` });
+        cell2.style.background = colour;
+        cells.push(cell2);
+      }
+    }
+    this.fields.replaceChildren(...lines);
+    this.bytes.replaceChildren(...cells);
+  }
+  /** @param {number} row @param {number} first @param {number} n */
+  drawCodes(row, first, n) {
+    const [codes, values, originals, costs] = ["code", "value", "original", "importance"].map((name) => this.col(`blke.${name}`).subarray(first, first + n));
+    const [g0, g1] = this.span("group", row);
+    const groups = g1 - g0;
+    const [scale, low] = [this.col("blkg.scale"), this.col("blkg.min")];
+    const limit = values.reduce((most, x) => Math.max(most, Number.isFinite(x) ? Math.abs(x) : 0), 0);
+    const cells = [];
+    for (let i = 0; i < n; i++) {
+      const group = g0 + Math.floor(i * groups / n);
+      const told = [`element ${i}: code ${codes[i]}, value ${formatValue(values[i])}`, `scale ${formatValue(scale[group])}${low[group] ? `, minimum ${formatValue(low[group])}` : ""}`];
+      if (!Number.isNaN(originals[i])) told.push(`was ${formatValue(originals[i])}, off by ${formatValue(values[i] - originals[i])}`);
+      if (!Number.isNaN(costs[i])) told.push(`importance ${formatValue(costs[i])}`);
+      const cell2 = el("span", "", { text: String(codes[i]), title: told.join("\n") });
+      const share2 = limit && Number.isFinite(values[i]) ? Math.round(STRONGEST * Math.abs(values[i]) / limit) : 0;
+      cell2.style.background = `color-mix(in srgb, var(--vg-families-${values[i] < 0 ? 0 : 4}) ${share2}%, var(--vg-panel))`;
+      cells.push(cell2);
+    }
+    this.codes.replaceChildren(...cells);
+    setText(this.scales, groups === 1 ? `One scale for all: ${formatValue(scale[g0])}${low[g0] ? `, and a minimum: ${formatValue(low[g0])}` : ""}.` : `${groups} groups of ${n / groups}, each with its scale: ${range2(scale.subarray(g0, g1))}${low.subarray(g0, g1).some((x) => x !== 0) ? `, and its minimum: ${range2(low.subarray(g0, g1))}` : ""}.`);
+    setText(this.said, errorWords(values, originals));
+  }
+  stop() {
+    this.sizer.disconnect();
+  }
+};
+function range2(x) {
+  return `${formatValue(Math.min(...x))} to ${formatValue(Math.max(...x))}`;
+}
+function errorWords(values, originals) {
+  if (Number.isNaN(originals[0])) return "What it was made of is not known: only encoding tells that.";
+  const errors = Array.from(values, (v, i) => v - originals[i]);
+  const rms = (x) => Math.sqrt(Array.from(x).reduce((sum, e) => sum + e * e, 0) / x.length);
+  const size = rms(originals);
+  const share2 = size ? ` (${(100 * rms(errors) / size).toFixed(1)} % of the original's)` : "";
+  return `Error beside the original: root mean square ${formatValue(rms(errors))}${share2}, at most ${formatValue(Math.max(...errors.map(Math.abs)))}.`;
+}
+
 // detail_table.js
 var ROW2 = 23;
 function tableDetail(table) {
@@ -1286,60 +1839,6 @@ function freeRows(player, step) {
     const words = said.get(`${chunk[r]} ${offset[r]}`) ?? "";
     return { cells: [place3, String(offset[r]), open ? "to the end" : formatBytes(size[r]), originOf(player, r), words], marked, titled: true };
   });
-}
-
-// links.js
-var TARGETS = (
-  /** @type {const} */
-  ["tensor", "event", "more"]
-);
-var Links = class {
-  constructor() {
-    this.element = el("span", "vg-links");
-    this.copied = "";
-    this.key = "";
-  }
-  /** @param {Item[]} items @param {string} [copied] what a copy button beside it gives */
-  show(items, copied = "") {
-    this.copied = copied;
-    const key = JSON.stringify(items);
-    if (key === this.key) return;
-    this.key = key;
-    const { element } = this;
-    items.forEach((item, k) => {
-      const tag = typeof item === "string" ? "span" : "button";
-      let node = element.children[k];
-      if (node?.localName !== tag) {
-        const made = tag === "span" ? el("span") : el("button", "vg-link", { type: "button" });
-        if (node) node.replaceWith(made);
-        else element.append(made);
-        node = made;
-      }
-      fill(
-        /** @type {HTMLElement} */
-        node,
-        item,
-        k + 1 < items.length ? " " : ""
-      );
-    });
-    while (element.children.length > items.length) element.lastElementChild?.remove();
-  }
-};
-function fill(node, item, space) {
-  if (node.title) node.title = "";
-  if (typeof item === "string") return setText(node, item + space);
-  setText(node, item.text + (item.after ?? "") + space);
-  for (const name of TARGETS) {
-    const value = item[name];
-    if (value !== void 0) node.dataset[name] = String(value);
-    else if (node.dataset[name] !== void 0) delete node.dataset[name];
-  }
-}
-function hint(node) {
-  if (!node.parentElement?.classList.contains("vg-links") || node.title) return;
-  const { tensor, event, more: more2 } = node.dataset;
-  const text = node.textContent?.trim() ?? "";
-  node.title = event !== void 0 ? "Go to this event" : tensor !== void 0 ? `Select ${text}` : more2 !== void 0 ? "Show all" : text;
 }
 
 // plans.js
@@ -2168,318 +2667,6 @@ function apply(root, palette) {
   }
 }
 
-// value_plots.js
-var MAP = { left: 46, right: 72, top: 6, height: 132, foot: 30 };
-var BARS = { left: 46, right: 72, top: 8, height: 56, foot: 18 };
-var DIVERGING = {
-  light: [[5, 84, 150], [246, 246, 244], [176, 72, 8]],
-  dark: [[98, 178, 240], [34, 41, 52], [255, 150, 80]]
-};
-function formatValue(value) {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+inf" : "-inf";
-  return String(Number(value.toPrecision(4)));
-}
-function runBegin(j, n, k) {
-  return Math.floor(j * n / Math.max(1, k));
-}
-function range(a, b) {
-  return b - a <= 1 ? String(a) : `${a} to ${b - 1}`;
-}
-function mix(scale, at) {
-  const f = Math.min(1, Math.abs(at));
-  const end = at < 0 ? scale[0] : scale[2];
-  return (
-    /** @type {Rgb} */
-    scale[1].map((v, k) => Math.round(v + (end[k] - v) * f))
-  );
-}
-var Plot = class {
-  /** @param {Player} player @param {Pane} pane @param {string} label @param {number} height */
-  constructor(player, pane, label, height) {
-    this.player = player;
-    this.values = null;
-    this.cursor = -1;
-    this.drawn = -1;
-    this.surface = new Surface(label, () => {
-      this.drawn = -1;
-      player.redraw(pane);
-    });
-    this.element = this.surface.box;
-    this.element.classList.add("vg-plot");
-    this.element.style.height = `${height}px`;
-    this.element.tabIndex = 0;
-    this.element.setAttribute("role", "group");
-    this.element.setAttribute("aria-label", `${label}: arrow keys read it`);
-    this.said = el("div", "vg-unseen", { "aria-live": "polite" });
-    this.element.append(this.said);
-    for (
-      const name of
-      /** @type {const} */
-      ["pointermove", "pointerdown"]
-    ) {
-      this.element.addEventListener(name, (event) => this.read(this.cellAt(event.offsetX, event.offsetY)));
-    }
-    this.element.addEventListener("pointerleave", () => this.read(-1));
-    this.element.addEventListener("blur", () => this.read(-1));
-    this.element.addEventListener("keydown", (event) => this.onKey(event));
-  }
-  /** Draws the values of row `row` of the trace. @param {Values} values @param {number} row */
-  draw(values, row) {
-    if (row === this.drawn || this.surface.width < 10) return;
-    this.drawn = row;
-    this.values = values;
-    if (this.cursor >= this.count) this.cursor = -1;
-    this.paint();
-  }
-  invalidate() {
-    this.drawn = -1;
-  }
-  /** Shows a cell's values in the tip. @param {number} cell */
-  read(cell2) {
-    if (!this.values || cell2 < 0) {
-      this.player.tip.hide();
-    } else {
-      const [x, y] = this.centreOf(cell2);
-      const [head, pairs] = this.tell(cell2, this.values);
-      this.player.tip.show(this.element, x, y, head, pairs);
-      this.said.textContent = `${head}: ${pairs.map((pair) => pair.join(" ")).join(", ")}`;
-    }
-    if (cell2 === this.cursor) return;
-    this.cursor = cell2;
-    if (this.values) this.paint();
-  }
-  /** @param {KeyboardEvent} event */
-  onKey(event) {
-    const step = this.steps[event.key];
-    if (step === void 0 || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (this.count) this.read(this.cursor < 0 ? 0 : Math.max(0, Math.min(this.count - 1, this.cursor + step)));
-  }
-  /** How many cells there are. @returns {number} */
-  get count() {
-    return 0;
-  }
-  /** By how many cells each key goes. @returns {Record<string, number>} */
-  get steps() {
-    return { ArrowLeft: -1, ArrowRight: 1 };
-  }
-  paint() {
-  }
-  /** @param {number} _x @param {number} _y @returns {number} */
-  cellAt(_x, _y) {
-    return -1;
-  }
-  /** @param {number} _cell @returns {[number, number]} */
-  centreOf(_cell) {
-    return [0, 0];
-  }
-  /** @param {number} _cell @param {Values} _values @returns {[string, [string, string][]]} */
-  tell(_cell, _values) {
-    return ["", []];
-  }
-  begin() {
-    const { palette, fonts } = this.player;
-    const c = this.surface.begin();
-    c.fillStyle = palette.page;
-    c.fillRect(0, 0, this.surface.width, this.surface.height);
-    c.font = `10.5px ${fonts.ui}`;
-    c.textBaseline = "middle";
-    c.textAlign = "left";
-    c.fillStyle = palette.soft;
-    return c;
-  }
-  stop() {
-    this.surface.stop();
-  }
-};
-var HeatMap = class extends Plot {
-  /** @param {Player} player @param {Pane} pane */
-  constructor(player, pane) {
-    super(player, pane, "Heat map", MAP.top + MAP.height + MAP.foot);
-    this.bitmap = el("canvas");
-  }
-  get count() {
-    return this.values ? this.values.rows * this.values.columns : 0;
-  }
-  get steps() {
-    const down = this.values?.columns ?? 1;
-    return { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -down, ArrowDown: down };
-  }
-  /** Where the map lies. */
-  get frame() {
-    const { rows, columns } = this.values ?? { rows: 1, columns: 1 };
-    const room = this.surface.width - MAP.left - MAP.right;
-    const w = Math.min(room, 26 * columns);
-    const h = Math.min(MAP.height, 26 * rows);
-    return { x: MAP.left, y: MAP.top, w, h, cw: w / Math.max(1, columns), ch: h / Math.max(1, rows) };
-  }
-  /** The largest magnitude among the cells: both ends of the scale. */
-  get limit() {
-    let most = 0;
-    for (const v of this.values?.cells ?? []) if (Number.isFinite(v)) most = Math.max(most, Math.abs(v));
-    return most;
-  }
-  paint() {
-    const c = this.begin();
-    const { values, surface } = this;
-    if (!values) return;
-    if (!this.count) return c.fillText("no elements", MAP.left, MAP.top + 10);
-    const { palette } = this.player;
-    const { x, y, w, h, cw, ch } = this.frame;
-    const limit = this.limit;
-    this.bake(values, limit);
-    c.imageSmoothingEnabled = false;
-    c.drawImage(this.bitmap, x, y, w, h);
-    c.strokeStyle = palette.line;
-    c.lineWidth = 1;
-    c.strokeRect(x - 0.5, y - 0.5, w + 1, h + 1);
-    this.paintAxes(c, values);
-    paintLegend(palette, c, surface.width - MAP.right + 14, MAP.top, MAP.height, limit);
-    if (this.cursor < 0) return;
-    c.strokeStyle = palette.ink;
-    c.lineWidth = 1.5;
-    c.strokeRect(x + this.cursor % values.columns * cw - 0.75, y + Math.floor(this.cursor / values.columns) * ch - 0.75, cw + 1.5, ch + 1.5);
-  }
-  /** @param {Values} values @param {number} limit */
-  bake({ rows, columns, cells }, limit) {
-    const { palette } = this.player;
-    this.bitmap.width = columns;
-    this.bitmap.height = rows;
-    const b = (
-      /** @type {CanvasRenderingContext2D} */
-      this.bitmap.getContext("2d")
-    );
-    const image = b.createImageData(columns, rows);
-    const scale = DIVERGING[palette.dark ? "dark" : "light"];
-    const odd = palette.dark ? [0, 0, 0] : [30, 30, 30];
-    for (let k = 0; k < rows * columns; k++) {
-      const rgb = Number.isFinite(cells[k]) ? mix(scale, limit ? cells[k] / limit : 0) : odd;
-      image.data.set([...rgb, 255], 4 * k);
-    }
-    b.putImageData(image, 0, 0);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Values} values */
-  paintAxes(c, { ne }) {
-    const { x, y, w, h } = this.frame;
-    const nRows = ne[1] * ne[2] * ne[3];
-    const one = nRows === 1;
-    c.fillStyle = this.player.palette.soft;
-    c.textAlign = "right";
-    c.fillText("0", x - 5, y + Math.min(6, h / 2));
-    if (!one && h > 20) c.fillText(String(nRows - 1), x - 5, y + h - 6);
-    c.textAlign = "left";
-    c.fillText(`i0: 0 to ${ne[0] - 1}`, x, y + h + 10);
-    const down = ne[2] * ne[3] > 1 ? "down: rows, i1 fastest" : "down: i1";
-    c.fillText(one ? "one row" : down, x, y + h + 23);
-  }
-  /** @param {number} px @param {number} py */
-  cellAt(px, py) {
-    const { x, y, w, h, cw, ch } = this.frame;
-    if (!this.values || px < x || py < y || px >= x + w || py >= y + h) return -1;
-    return Math.floor((py - y) / ch) * this.values.columns + Math.floor((px - x) / cw);
-  }
-  /** @param {number} cell @returns {[number, number]} */
-  centreOf(cell2) {
-    const { x, y, cw, ch } = this.frame;
-    const columns = this.values?.columns ?? 1;
-    return [x + (cell2 % columns + 0.5) * cw, y + (Math.floor(cell2 / columns) + 0.5) * ch];
-  }
-  /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
-  tell(cell2, { ne, rows, columns, cells }) {
-    const nRows = ne[1] * ne[2] * ne[3];
-    const [j, i] = [Math.floor(cell2 / columns), cell2 % columns];
-    const [r0, r1] = [runBegin(j, nRows, rows), runBegin(j + 1, nRows, rows)];
-    const [a, b] = [runBegin(i, ne[0], columns), runBegin(i + 1, ne[0], columns)];
-    const n = (r1 - r0) * (b - a);
-    const pairs = [["i0", range(a, b)]];
-    if (r1 - r0 === 1) [1, 2, 3].forEach((d) => ne[d] > 1 && pairs.push([`i${d}`, String(Math.floor(r0 / ne.slice(1, d).reduce((p, q) => p * q, 1)) % ne[d])]));
-    else pairs.push([ne[2] * ne[3] > 1 ? "rows" : "i1", range(r0, r1)]);
-    if (n > 1) pairs.push(["mean of", `${formatCount(n)} values`]);
-    return [formatValue(cells[cell2]), pairs];
-  }
-};
-function paintLegend(palette, c, x, y, h, limit) {
-  const scale = DIVERGING[palette.dark ? "dark" : "light"];
-  const ramp = c.createLinearGradient(0, y, 0, y + h);
-  for (let k = 0; k <= 8; k++) ramp.addColorStop(k / 8, `rgb(${mix(scale, 1 - k / 4).join(",")})`);
-  c.fillStyle = ramp;
-  c.fillRect(x, y, 9, h);
-  c.strokeStyle = palette.line;
-  c.strokeRect(x - 0.5, y - 0.5, 10, h + 1);
-  c.fillStyle = palette.soft;
-  c.textAlign = "left";
-  const end = String(Number(limit.toPrecision(3)));
-  c.fillText(end, x + 13, y + 5);
-  c.fillText("0", x + 13, y + h / 2);
-  c.fillText(limit ? `-${end}` : "0", x + 13, y + h - 5);
-}
-var Histogram = class extends Plot {
-  /** @param {Player} player @param {Pane} pane */
-  constructor(player, pane) {
-    super(player, pane, "Histogram", BARS.top + BARS.height + BARS.foot);
-  }
-  get count() {
-    return this.values?.bins.length ?? 0;
-  }
-  get frame() {
-    const w = this.surface.width - BARS.left - BARS.right;
-    return { x: BARS.left, y: BARS.top, w, h: BARS.height, bar: w / Math.max(1, this.count) };
-  }
-  paint() {
-    const c = this.begin();
-    const { values } = this;
-    if (!values) return;
-    const { palette } = this.player;
-    const { x, y, w, h, bar: bar2 } = this.frame;
-    const [low, high] = [values.stats[0], values.stats[1]];
-    let most = 1;
-    for (let k = 0; k < this.count; k++) most = Math.max(most, values.bins[k]);
-    for (let k = 0; k < this.count; k++) {
-      const high2 = values.bins[k] ? Math.max(1, values.bins[k] / most * h) : 0;
-      c.fillStyle = k === this.cursor ? palette.accent : palette.source;
-      c.globalAlpha = k === this.cursor ? 1 : 0.75;
-      c.fillRect(x + k * bar2, y + h - high2, Math.max(1, bar2 - 1), high2);
-    }
-    c.globalAlpha = 1;
-    c.fillStyle = palette.edge;
-    c.fillRect(x, y + h, w, 1);
-    c.fillStyle = palette.soft;
-    c.textAlign = "right";
-    c.fillText(formatCount(most), x - 5, y + 4);
-    c.fillText("0", x - 5, y + h - 4);
-    c.textAlign = "left";
-    c.fillText(formatValue(low), x, y + h + 10);
-    c.textAlign = "right";
-    c.fillText(formatValue(high), x + w, y + h + 10);
-    const zero = x + (0 - low) / (high - low) * w;
-    c.textAlign = "center";
-    if (!(zero > x && zero < x + w)) return;
-    c.fillStyle = palette.edge;
-    c.fillRect(Math.round(zero), y, 1, h + 4);
-    c.fillStyle = palette.soft;
-    if (zero > x + 50 && zero < x + w - 50) c.fillText("0", zero, y + h + 10);
-  }
-  /** @param {number} px @param {number} py */
-  cellAt(px, py) {
-    const { x, y, w, h, bar: bar2 } = this.frame;
-    return px < x || px >= x + w || py < y || py > y + h ? -1 : Math.floor((px - x) / bar2);
-  }
-  /** @param {number} cell @returns {[number, number]} */
-  centreOf(cell2) {
-    const { x, y, h, bar: bar2 } = this.frame;
-    return [x + (cell2 + 0.5) * bar2, y + h / 2];
-  }
-  /** @param {number} cell @param {Values} values @returns {[string, [string, string][]]} */
-  tell(cell2, { stats, bins }) {
-    const width = (stats[1] - stats[0]) / bins.length;
-    const all = Array.from(bins).reduce((sum, n) => sum + n, 0);
-    const share2 = all ? `${(100 * bins[cell2] / all).toFixed(1)} %` : "0 %";
-    const head = `${formatCount(bins[cell2])} value${bins[cell2] === 1 ? "" : "s"}, ${share2}`;
-    return [head, [["from", formatValue(stats[0] + cell2 * width)], ["to", formatValue(stats[0] + (cell2 + 1) * width)]]];
-  }
-};
-
 // values.js
 var FIGURES = ["minimum", "maximum", "mean", "rms", "not finite"];
 var MEANINGS = ["", "", "", "root of the mean of the squares", "infinities and NaN, left out of the other figures"];
@@ -3083,14 +3270,14 @@ function lastChange(player, step, cache) {
   if (upperBound(found, step) > upperBound(found, op)) return "";
   const [name, seq, to, delta] = ["op", "seq_id", "seq_dst", "delta"].map((f) => tracks.field(op, f));
   const [p0, p1] = ["p0", "p1"].map((f) => tracks.field(op, f));
-  const range2 = p1 >= 2 ** 31 - 1 ? p0 > 0 ? `from ${p0} on` : "" : `${p0} to ${p1 - 1}`;
+  const range3 = p1 >= 2 ** 31 - 1 ? p0 > 0 ? `from ${p0} on` : "" : `${p0} to ${p1 - 1}`;
   const what = seq < 0 ? "every sequence" : `sequence ${seq}`;
   const words = {
-    remove: `removed: ${what} ${range2}`,
-    copy: `copied: ${what} ${range2} to sequence ${to}`,
+    remove: `removed: ${what} ${range3}`,
+    copy: `copied: ${what} ${range3} to sequence ${to}`,
     keep: `kept: ${what} alone`,
-    shift: `moved by ${delta}: ${what} ${range2}`,
-    add: `moved by ${delta}: ${what} ${range2}`
+    shift: `moved by ${delta}: ${what} ${range3}`,
+    add: `moved by ${delta}: ${what} ${range3}`
   };
   return (words[name] ?? String(name)).trim();
 }
@@ -3108,28 +3295,28 @@ function familyOfSequence(seq) {
 function colourOf({ palette }, seq) {
   return palette.families[familyOfSequence(seq)];
 }
-function placesOf(state, range2, w, h) {
+function placesOf(state, range3, w, h) {
   const { nCells, nLayer } = state.shape;
-  const whole2 = range2.from === 0 && range2.to === nCells;
+  const whole2 = range3.from === 0 && range3.to === nCells;
   const over = whole2 || h < 96 ? -1 : 4;
   const band = over < 0 ? 4 + SEEN : 18 + SEEN;
   const high = h > 150 ? 20 : 14;
   const k = band + high + 5;
   const each = Math.min(nLayer * LAYER, Math.max(8, (h - AXIS - 3 - k - 5) / 2));
-  return { left: LEFT2, wide: w - LEFT2 - RIGHT, range: range2, over, band, high, k, v: k + each + 5, each, foot: k + 2 * each + 8 };
+  return { left: LEFT2, wide: w - LEFT2 - RIGHT, range: range3, over, band, high, k, v: k + each + 5, each, foot: k + 2 * each + 8 };
 }
-function xOf({ left, wide, range: range2 }, cell2) {
-  return left + (cell2 - range2.from) / (range2.to - range2.from) * wide;
+function xOf({ left, wide, range: range3 }, cell2) {
+  return left + (cell2 - range3.from) / (range3.to - range3.from) * wide;
 }
-function cellAt({ left, wide, range: range2 }, x) {
-  return Math.floor(range2.from + (x - left) / wide * (range2.to - range2.from));
+function cellAt({ left, wide, range: range3 }, x) {
+  return Math.floor(range3.from + (x - left) / wide * (range3.to - range3.from));
 }
-function columnsOf({ seq, nSeqs }, { range: range2, wide }) {
-  const per = Math.max(1, (range2.to - range2.from) / wide);
+function columnsOf({ seq, nSeqs }, { range: range3, wide }) {
+  const per = Math.max(1, (range3.to - range3.from) / wide);
   const made = [];
   let last = null;
-  for (let at = range2.from; at < range2.to; at += per) {
-    const [from, to] = [Math.floor(at), Math.min(range2.to, Math.max(Math.floor(at) + 1, Math.floor(at + per)))];
+  for (let at = range3.from; at < range3.to; at += per) {
+    const [from, to] = [Math.floor(at), Math.min(range3.to, Math.max(Math.floor(at) + 1, Math.floor(at + per)))];
     let [taken2, shared, first, votes] = [0, false, -1, 0];
     for (let cell2 = from; cell2 < to; cell2++) {
       if (!nSeqs[cell2]) continue;
@@ -3246,22 +3433,22 @@ function paintLayers({ palette, fonts }, c, state, places) {
   for (const top of [places.k, places.v]) for (let il = 0; il < nLayer; il++) c.fillText(String(state.shape.layers[il]), places.left - 26, top + (il + 0.5) * high + 0.5);
 }
 function paintPositions({ fonts }, c, state, places) {
-  const { range: range2, band, high } = places;
+  const { range: range3, band, high } = places;
   const room = xOf(places, 1) - xOf(places, 0);
   let widest = 0;
-  for (let cell2 = range2.from; cell2 < range2.to; cell2++) widest = Math.max(widest, state.pos[cell2]);
+  for (let cell2 = range3.from; cell2 < range3.to; cell2++) widest = Math.max(widest, state.pos[cell2]);
   const need = 6.2 * String(widest).length + 2;
   const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4].find((n) => n * room >= need * (n > 1 ? 1.6 : 1)) ?? 2e4;
   c.font = `${high > 16 ? 10.5 : 9.5}px ${fonts.mono}`;
   c.textAlign = every > 1 ? "left" : "center";
   c.fillStyle = "#10151d";
-  for (let cell2 = range2.from, free = -1; cell2 < range2.to; cell2++) {
+  for (let cell2 = range3.from, free = -1; cell2 < range3.to; cell2++) {
     const pos = state.pos[cell2];
     if (!state.nSeqs[cell2]) continue;
-    const begins = cell2 === range2.from || state.pos[cell2 - 1] !== pos - 1 || state.seq[cell2 - 1] !== state.seq[cell2];
+    const begins = cell2 === range3.from || state.pos[cell2 - 1] !== pos - 1 || state.seq[cell2 - 1] !== state.seq[cell2];
     const x = xOf(places, cell2);
     if (!begins && pos % every || x < free) continue;
-    if (every > 1 && runEnd(state, cell2, range2.to, Math.ceil(need / room)) - cell2 < need / room) continue;
+    if (every > 1 && runEnd(state, cell2, range3.to, Math.ceil(need / room)) - cell2 < need / room) continue;
     c.fillText(String(pos), every > 1 ? x + 2 : x + (room - 1) / 2, band + high / 2 + 0.5);
     free = x + need + (every > 1 ? 3 : -2);
   }
@@ -3536,9 +3723,9 @@ var KvView = class extends DetailPlot {
     this.zoomTo({ from, to: Math.min(state.shape.nCells, Math.max(from + 4, b + 1)) });
   }
   /** @param {{from: number, to: number} | null} range */
-  zoomTo(range2) {
-    this.zoomed = range2;
-    this.button.textContent = range2 ? "Zoom out" : this.named;
+  zoomTo(range3) {
+    this.zoomed = range3;
+    this.button.textContent = range3 ? "Zoom out" : this.named;
     this.player.redraw(this.pane);
   }
   toggleAll() {
@@ -5645,10 +5832,10 @@ var ThreadsView = class extends DetailPlot {
     this.zoomTo({ from: Math.max(0, from), to: Math.min(this.span?.end ?? to, Math.max(from + 100, to)) });
   }
   /** @param {Range | null} range */
-  zoomTo(range2) {
-    this.zoomed = range2;
+  zoomTo(range3) {
+    this.zoomed = range3;
     this.zoomedIn = this.span?.evaluation ?? -1;
-    this.button.disabled = range2 === null;
+    this.button.disabled = range3 === null;
     this.player.redraw(this.pane);
   }
   /** @param {number} step */
@@ -5819,6 +6006,7 @@ var ThreadsView = class extends DetailPlot {
 // details.js
 var DETAILS = [
   inspectorDetail,
+  blockDetail,
   freeDetail,
   countsDetail,
   scratchDetail,
@@ -8269,6 +8457,9 @@ var Rest = class {
   }
 };
 
+// block.css
+var block_default = '.vg-block { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); font-size: 12px; }\n.vg-block-in { padding: 8px 12px 14px; max-width: 940px; }\n.vg-block-head { display: flex; align-items: center; gap: 8px; min-height: 24px; }\n.vg-block-head .vg-links { flex: 0 1 auto; font-weight: 600; }\n.vg-block-head p { flex: 1 1 auto; margin: 0; min-width: 0; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-block h4 { margin: 10px 0 4px; font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-block-cells { display: grid; grid-template-columns: repeat(32, minmax(0, 1fr)); gap: 1px; font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 10.5px; line-height: 18px; text-align: center; }\n.vg-block-cells span { overflow: hidden; border-radius: 2px; cursor: default; }\n.vg-block-bytes span { color: #10151d; }\n.vg-block-fields { display: grid; grid-template-columns: 10px 64px 84px minmax(0, 1.2fr) minmax(0, 1fr); gap: 2px 10px; align-items: baseline; line-height: 18px; font-variant-numeric: tabular-nums; }\n.vg-block-fields i { width: 10px; height: 10px; border-radius: 2px; align-self: center; }\n.vg-block-fields span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-block-said { margin: 4px 0 0; line-height: 18px; }\n.vg-block-fields .vg-block-meaning { white-space: normal; }\n.vg-block-narrow .vg-block-cells { grid-template-columns: repeat(16, minmax(0, 1fr)); }\n.vg-block-narrow .vg-block-fields { grid-template-columns: 10px 58px 74px minmax(0, 1fr); }\n.vg-block-narrow .vg-block-fields .vg-soft { display: none; }\n';
+
 // compare.css
 var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: border-box; display: flex; flex-direction: column; width: 100%; border: 1px solid var(--vg-line); border-radius: 6px; overflow: hidden; background: var(--vg-page); color: var(--vg-ink); font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif); -webkit-font-smoothing: antialiased; text-align: left; }\n.vg-compare *, .vg-compare *::before { box-sizing: border-box; }\n.vg-compare [hidden] { display: none !important; }\n.vg-compare button, .vg-compare input, .vg-compare select { font: inherit; color: inherit; margin: 0; }\n.vg-compare :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-cmp-fill { height: 100vh; border: 0; border-radius: 0; overflow-y: auto; }\n.vg-cmp-head { flex: none; padding: 20px 24px 16px; }\n.vg-cmp-claim { margin: 0; font-weight: 400; font-size: 22px; line-height: 1.3; letter-spacing: -0.01em; color: var(--vg-ink); }\n.vg-cmp-set { display: block; font-size: 13px; line-height: 20px; letter-spacing: 0; color: var(--vg-soft); }\n.vg-cmp-did { display: block; font-weight: 600; }\n.vg-cmp-did::first-letter { text-transform: uppercase; }\n.vg-cmp-figures { display: flex; flex-wrap: wrap; gap: 12px 36px; margin: 16px 0 0; }\n.vg-cmp-figures:empty { display: none; }\n.vg-cmp-figure { min-width: 96px; }\n.vg-cmp-figure .vg-dt { font-size: 11.5px; font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-figure .vg-dd { margin: 0; font-variant-numeric: tabular-nums; }\n.vg-cmp-values { font-size: 16px; line-height: 24px; white-space: nowrap; }\n.vg-cmp-values b { font-weight: 600; }\n.vg-cmp-was { color: var(--vg-soft); }\n.vg-cmp-arrow { margin: 0 6px; color: var(--vg-faint); }\n.vg-cmp-by { font-size: 12px; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-values b { font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-by { color: var(--vg-faint); }\n.vg-cmp-said { margin: 14px 0 0; padding: 0; list-style: none; max-width: 980px; font-size: 12.5px; line-height: 19px; color: var(--vg-soft); }\n.vg-cmp-said:empty { display: none; }\n\n.vg-cmp-table { flex: none; position: relative; display: flex; flex-direction: column; height: 236px; border-top: 1px solid var(--vg-line); }\n.vg-cmp-tools { flex: none; display: flex; align-items: center; gap: 8px 12px; padding: 6px 12px 6px 24px; }\n.vg-cmp-tools .vg-search { flex: 0 1 150px; width: auto; min-width: 90px; }\n.vg-cmp-tools .vg-select { flex: none; }\n.vg-cmp-chips { flex: 1; display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }\n.vg-cmp-chip { display: inline-flex; align-items: center; gap: 5px; height: 24px; padding: 0 8px; border: 1px solid transparent; border-radius: 12px !important; background: none; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; cursor: pointer; }\n.vg-cmp-chip:hover { background: var(--vg-panel); color: var(--vg-ink) !important; }\n.vg-cmp-chip[aria-pressed="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); border-color: var(--vg-edge); }\n.vg-cmp-n { font-variant-numeric: tabular-nums; color: var(--vg-faint); }\n.vg-cmp-sign { display: inline-block; width: 12px; text-align: center; font-size: 11px; color: var(--vg-soft); }\n.vg-cmp-sign.vg-cmp-removed { color: var(--vg-bad); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-added { color: var(--vg-good); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-grown, .vg-cmp-sign.vg-cmp-shrunk, .vg-cmp-sign.vg-cmp-changed { color: var(--vg-source); }\n.vg-compare { --vg-columns: minmax(110px, 0.8fr) minmax(120px, 1.2fr) minmax(90px, 0.8fr) minmax(72px, 0.5fr) minmax(120px, 2.4fr) 84px; }\n.vg-cmp-columns, .vg-cmp-row { padding: 0 24px; }\n.vg-cmp-row { cursor: pointer; line-height: 24px; }\n.vg-cmp-kind .vg-cmp-sign { margin-right: 5px; }\n.vg-cmp-list .vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-cmp-list { border-top: 0; }\n.vg-cmp-table .vg-empty { position: absolute; top: 58px; left: 12px; margin: 0; }\n\n.vg-cmp-bar { flex: none; display: flex; align-items: center; gap: 12px; height: 38px; padding: 0 24px; border-top: 1px solid var(--vg-line); background: var(--vg-panel); }\n.vg-cmp-link[aria-pressed="true"] { border-color: transparent; }\n.vg-cmp-link { flex: none; min-width: 76px; }\n.vg-cmp-status { flex: 1; margin: 0; font-size: 12.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-sides { flex: 1 0 auto; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1px; background: var(--vg-line); border-top: 1px solid var(--vg-line); }\n.vg-cmp-side { display: flex; flex-direction: column; min-width: 0; background: var(--vg-page); }\n.vg-cmp-label { display: flex; align-items: baseline; gap: 8px; height: 34px; margin: 0; padding: 9px 12px 0; font-size: 13px; font-weight: 400; line-height: 18px; white-space: nowrap; overflow: hidden; }\n.vg-cmp-label b { font-weight: 600; }\n.vg-cmp-label .vg-soft { font-size: 12px; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-alone { margin-left: auto; font-size: 11.5px; color: var(--vg-source); }\n.vg-cmp-mark { padding: 0 8px; border-radius: 9px; background: var(--vg-accentWash); color: var(--vg-accent); font-size: 11.5px; }\n.vg-cmp-strip { position: relative; height: 8px; margin: 0 12px 8px; cursor: pointer; }\n.vg-cmp-strip-canvas { display: block; width: 100%; height: 8px; }\n.vg-cmp-pin { position: absolute; top: -2px; left: -1px; width: 2px; height: 12px; border-radius: 1px; background: var(--vg-accent); pointer-events: none; }\n.vg-cmp-host { flex: 1 0 auto; height: var(--vg-cmp-height, 1040px); }\n.vg-cmp-host > .vg-player { border-width: 1px 0 0; border-radius: 0; }\n.vg-cmp-narrow { --vg-columns: minmax(100px, 0.8fr) minmax(110px, 1.1fr) minmax(80px, 0.7fr) minmax(64px, 0.5fr) 78px; }\n.vg-cmp-narrow .vg-cmp-how { display: none; }\n.vg-cmp-narrow .vg-cmp-table { height: 282px; }\n.vg-cmp-narrow .vg-cmp-sides { grid-template-columns: minmax(0, 1fr); }\n.vg-cmp-narrow .vg-cmp-head { padding: 16px 14px 12px; }\n.vg-cmp-narrow .vg-cmp-claim { font-size: 19px; }\n.vg-cmp-narrow .vg-cmp-figures { gap: 10px 26px; }\n.vg-cmp-narrow .vg-cmp-tools { flex-wrap: wrap; padding: 6px 14px; }\n.vg-cmp-narrow .vg-cmp-chips { order: 3; flex-basis: 100%; }\n.vg-cmp-narrow .vg-cmp-columns, .vg-cmp-narrow .vg-cmp-row, .vg-cmp-narrow .vg-cmp-bar { padding: 0 14px; }\n';
 
@@ -8303,7 +8494,7 @@ var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-b
 var timeline_default = '.vg-footnote { flex: none; height: 20px; contain: strict; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: center; gap: 8px; height: 28px; padding: 0 12px; contain: strict; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-peak-list { flex: 1 1 auto; min-width: 0; display: flex; align-items: center; gap: 4px; overflow-x: auto; overflow-y: hidden; scrollbar-width: none; font-size: 12px; white-space: nowrap; mask-image: linear-gradient(to right, #000 calc(100% - 24px), transparent); padding-right: 24px; }\n.vg-peak-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px !important; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-peak-chip .vg-mono { font-size: 11.5px; }\n.vg-peak-chip:hover { background: var(--vg-panel); }\n.vg-peak-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-tiny .vg-pane-timeline .vg-hint { display: none; }\n.vg-tiny .vg-pane-timeline .vg-select { max-width: 120px; }\n';
 
 // styles.js
-var css = [style_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, routing_default, timeline_default, notice_default, live_default].join("\n");
+var css = [style_default, block_default, compare_default, details_default, graph_default, inspector_default, kv_default, map_default, routing_default, timeline_default, notice_default, live_default].join("\n");
 
 // peak.js
 var MOST4 = 24;
@@ -9627,7 +9818,7 @@ var CompareTable = class {
 };
 
 // compare.js
-var NARROW2 = 900;
+var NARROW3 = 900;
 var HASH_MS = 150;
 var PANES = ["graph", "timeline", "map", "events"];
 var Compare = class {
@@ -9680,7 +9871,7 @@ var Compare = class {
   }
   /** @param {number} width */
   setWidth(width) {
-    this.root.classList.toggle("vg-cmp-narrow", width < NARROW2);
+    this.root.classList.toggle("vg-cmp-narrow", width < NARROW3);
     this.paintStrips();
   }
   /** Outlines in both what stands in the table. */

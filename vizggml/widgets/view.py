@@ -23,7 +23,20 @@ if TYPE_CHECKING:
     from vizggml.views.tables import Tracks
 
 PANES = ("tokens", "graph", "map", "timeline", "events", "tables")
-DETAILS = ("tensor", "free", "counts", "scratch", "kv", "routing", "reuse", "arena", "splits", "pages", "threads")
+DETAILS = (
+    "tensor",
+    "block",
+    "free",
+    "counts",
+    "scratch",
+    "kv",
+    "routing",
+    "reuse",
+    "arena",
+    "splits",
+    "pages",
+    "threads",
+)
 HEIGHT = 760
 HEAD_HEIGHT, PANE_HEIGHT = 130, 250
 

@@ -2,6 +2,7 @@
 // name, each is a pane of its own.
 
 import { arenaDetail } from "./arena.js";
+import { blockDetail } from "./block.js";
 import { countsDetail } from "./counts.js";
 import { el } from "./dom.js";
 import { freeDetail } from "./free.js";
@@ -24,6 +25,7 @@ import { threadsDetail } from "./threads.js";
 /** In the order of the tabs. @type {Detail[]} */
 export const DETAILS = [
   inspectorDetail,
+  blockDetail,
   freeDetail,
   countsDetail,
   scratchDetail,

@@ -1,5 +1,6 @@
 // The style sheets of all modules, in the order in which they apply.
 
+import block from "./block.css";
 import compare from "./compare.css";
 import details from "./details.css";
 import graph from "./graph.css";
@@ -12,4 +13,4 @@ import routing from "./routing.css";
 import shared from "./style.css";
 import timeline from "./timeline.css";
 
-export const css = [shared, compare, details, graph, inspector, kv, memory, routing, timeline, notice, live].join("\n");
+export const css = [shared, block, compare, details, graph, inspector, kv, memory, routing, timeline, notice, live].join("\n");
