@@ -115,7 +115,7 @@ def in_order(needs: Needs, t: str, done: dict[str, None]) -> list[str]:
     return list(done)
 
 
-class _TooOften(Exception):
+class _AskedTooOftenError(Exception):
     pass
 
 
@@ -127,12 +127,12 @@ def _function(answer: Callable[[str, Callable[[str], list[str]]], Any]) -> str:
             nonlocal asked
             asked += 1
             if asked > MOST_ASKED:
-                raise _TooOften
+                raise _AskedTooOftenError
             return list(needs[t])
 
         try:
             given = list(answer("r", sources))
-        except _TooOften:
+        except _AskedTooOftenError:
             return "seen"
         if given != in_order(needs, "r", {}):
             return hint
@@ -161,7 +161,8 @@ EXERCISES: dict[str, Exercise] = {
         Text(
             "From t to its left source r, from r to its left source q: q, then p, then r. The right source of t is "
             "s, whose sources are both there: s, and t last. qprst.",
-            "从 t 到左边的 r，从 r 到左边的 q：先 q，再 p，再 r。t 右边的来源 s，它的来源都已经在了：s，最后 t。qprst。",
+            "从 t 到左边的 r，从 r 到左边的 q：先 q，再 p，再 r。t 右边的来源 s，它的来源都已经在了："
+            "s，最后 t。qprst。",
         ),
     ),
     "06.2": Exercise(
