@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.llama.building import golden
 from tests.llama.made import Shape, write
 from vizggml.timeline.trace import load_trace
 from vizggml.timeline.tracks import Tracks
@@ -202,8 +203,36 @@ def test_plan_answers_the_design(tmp_path: Path) -> None:
         "output": 49152 * 4,
         "compute": 104204288,
     }
-    assert [set(t) for t in answer["peak"]] == [{"name", "offset", "size"}] * len(answer["peak"])
+    assert [set(t) for t in answer["peak"]] == [{"name", "op", "type", "ne", "offset", "size"}] * len(answer["peak"])
     assert max(t["offset"] + t["size"] for t in answer["peak"]) == answer["buffers"]["compute"]
+
+
+def test_plan_says_why(tmp_path: Path) -> None:
+    """By hand: 49152 logits of 4 bytes for 512 tokens; 30 layers of 192 keys and values in F16 for 2048 cells.
+
+    The compute buffers of both kinds of attention are llama.cpp's: tests/goldens/llama_buffers.json.
+    """
+    done = vizggml("plan", "smollm2", "-c", 2048, "-fa", "off", "--picture", tmp_path / "plan.pdf")
+    assert done.returncode == 0, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert any(line.startswith(f"result_output MUL_MAT 49152 x 512 F32 {49152 * 512 * 4:,} logits:") for line in lines)
+    assert f"KV cache {2 * 30 * 192 * 2 * 2048:,} 45 MiB allocated" in lines
+    of = {"model": "smollm2", "n_ctx": 2048, "n_ubatch": 512, "type_kv": "F16"}
+    runs = [run for run in golden("llama_buffers.json") if of.items() <= run.items()]
+    recorded = {run["flash_attn"]: run["compute"] for run in runs}
+    for option, flash_attn in (("as asked", False), ("-fa on", True)):
+        assert any(line.startswith(f"{option} {recorded[flash_attn]:,} ") for line in lines), option
+    assert (tmp_path / "plan.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_plan_counts_a_mapping_apart() -> None:
+    """Repacked matrices lie in the mapping too: the two are never added."""
+    asked = ("plan", "--shape", "minimind-64m", "--type", "Q4_K_M")
+    buffers, text = json.loads(vizggml(*asked, "--json").stdout)["buffers"], " ".join(vizggml(*asked).stdout.split())
+    allocated = buffers["model"]["CPU_REPACK"] + sum(buffers["kv"]) + buffers["output"] + buffers["compute"]
+    assert f" allocated {allocated:,} " in text
+    assert f" mapped {buffers['model']['CPU_Mapped']:,} " in text
+    assert " of it copied " in text
 
 
 def test_plan_of_a_shape_into_two_memories(tmp_path: Path) -> None:
@@ -225,7 +254,8 @@ def test_plan_says_in_one_line_what_cannot_be(tmp_path: Path) -> None:
     assert "shape 'gpt' is not one of minimind-64m" in failed(vizggml("plan", "--shape", "gpt"))
     assert "type 'Q9' is not one of" in failed(vizggml("plan", "--shape", "llama-7b", "--type", "Q9"))
     assert failed(vizggml("plan", tmp_path / "none.gguf")).count("no such file") == 1
-    assert failed(vizggml("plan", "tiny", "--picture", "x.bmp")).endswith("must end in .svg or .png")
+    assert failed(vizggml("plan", "tiny", "--picture", "x.bmp")).endswith("must end in .svg or .png or .pdf")
+    assert "one is needed, both are missing" in " ".join(vizggml("plan").stderr.replace("│", "").split())
     for wrong in ((), ("tiny", "--shape", "llama-7b"), ("tiny", "--type", "F16"), ("tiny", "-fa", "maybe")):
         assert vizggml("plan", *wrong).returncode == 2
 

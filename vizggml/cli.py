@@ -318,7 +318,7 @@ def plan(
     kv_unified: Annotated[bool, typer.Option("--kv-unified", help="one cache for all sequences")] = False,
     swa_full: Annotated[bool, typer.Option("--swa-full", help="layers with a window have all cells")] = False,
     fit: Annotated[str | None, typer.Option(help="two memories, such as 15G,12G: which layers go where")] = None,
-    picture: Annotated[Path | None, typer.Option(help="the compute buffer over the graph (.svg or .png)")] = None,
+    picture: Annotated[Path | None, typer.Option(help="the compute buffer over the graph (.svg .png .pdf)")] = None,
     trace_: Annotated[
         Path | None, typer.Option("--trace", help="the planning as a trace (.vgt), to diff or view")
     ] = None,
@@ -331,13 +331,15 @@ def plan(
     from vizggml.llama.fit import memory_sizes
     from vizggml.llama.plan import file_model, shape_model
     from vizggml.llama.plan import plan as plan_model
+    from vizggml.llama.plan_words import otherwise
 
     if (model is None) == (shape is None):
-        raise typer.BadParameter("either FILE or --shape is needed, not both")
+        given = "one is needed, both are missing" if model is None else "only one of them, not both"
+        raise typer.BadParameter(f"FILE or --shape: {given}; see vizggml plan --help")
     if type_ is not None and shape is None:
         raise typer.BadParameter("--type is for --shape: a file has its types")
     if picture is not None:
-        check_output(picture, (".svg", ".png"))
+        check_output(picture, (".svg", ".png", ".pdf"))
     if trace_ is not None:
         check_output(trace_, (".vgt",))
     params = ContextParams(
@@ -361,7 +363,8 @@ def plan(
     if json_:
         print(json.dumps({**found.answer(), **({"fit": fitted.answer()} if fitted is not None else {})}))
     else:
-        print_plan(shape or model or "", found, fitted)
+        others = otherwise(params, lambda changed: plan_model(hparams, tensors, changed))
+        print_plan(shape or model or "", found, list(others), fitted)
 
 
 app.command(epilog=epilog("vizggml quantize model-f16.gguf model-q4.gguf Q4_K_M --imatrix imatrix.gguf"))(quantize)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from vizggml.llama.plan import MAPPED
+from vizggml.llama.plan_words import what_it_is
 
 if TYPE_CHECKING:
     from vizggml.ggml.graph_file import AllocReport
     from vizggml.ggml.liveness import Liveness, Reached
     from vizggml.llama.fit import Fit
     from vizggml.llama.plan import Plan
+    from vizggml.llama.plan_words import Otherwise
 
 AT_PEAK = 8
 
@@ -30,8 +35,7 @@ def print_info(facts: dict[str, Any], listed: list[dict[str, Any]]) -> None:
     if listed:
         table = Table("tensor", "type", "ne", "offset", "bytes")
         for t in listed:
-            shape = " x ".join(map(str, t["ne"]))
-            table.add_row(escape(t["name"]), t["type"], shape, f"{t['offset']:,}", f"{t['bytes']:,}")
+            table.add_row(escape(t["name"]), t["type"], dims(t["ne"]), f"{t['offset']:,}", f"{t['bytes']:,}")
         console.print(table)
     console.print(f"{facts['n_tensors']} tensors, {facts['bytes']:,} bytes")
 
@@ -55,35 +59,73 @@ def live_line(live: Liveness, reached: Reached) -> str:
     return f"lower bound {live.bound:,} bytes, no reuse {live.no_reuse:,} bytes: {above}"
 
 
-def print_plan(name: str, found: Plan, fitted: Fit | None) -> None:
-    """The buffers, what stands at the peak of the compute buffer, and who gets which layers."""
-    table = Table(title=escape(f"{name}: {found.architecture}, {found.nodes} nodes, {_n(found.splits, 'split')}"))
-    table.title_justify = "left"
-    table.add_column("buffer")
-    table.add_column("bytes", justify="right")
-    table.add_column("", justify="right")
-    rows = [(f"weights, {buft}", size) for buft, size in found.model.items()]
-    rows += [("KV cache", size) for size in found.kv]
-    rows += [("output", found.output), ("compute", found.compute)]
-    for what, size in rows:
-        table.add_row(what, f"{size:,}", _size(size))
-    if len(found.model) > 1:
-        table.caption = "CPU_Mapped is a range of the file: matrices that are copied to CPU_REPACK lie in it too"
-        table.caption_justify = "left"
-    table.add_section()
-    table.add_row("all", f"{found.total:,}", _size(found.total))
+def print_plan(name: str, found: Plan, others: Sequence[Otherwise], fitted: Fit | None) -> None:
+    """The buffers, what stands at the peak of the compute buffer, what would change it, and who gets which layers."""
     console = Console()
-    console.print(table)
-    largest = sorted(found.peak, key=lambda t: -t["size"])[:AT_PEAK]
-    peak = Table("tensor", title=f"at the peak of the compute buffer: {_n(len(found.peak), 'tensor')}")
-    peak.title_justify = "left"
-    for column in ("offset", "bytes", ""):
-        peak.add_column(column, justify="right")
-    for t in largest:
-        peak.add_row(escape(t["name"]), f"{t['offset']:,}", f"{t['size']:,}", _size(t["size"]))
-    console.print(peak)
+    console.print(_buffers(name, found))
+    console.print(_peak(found))
+    if others:
+        console.print(_others(found, others))
     if fitted is not None:
         print_fit(console, fitted)
+
+
+def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    table = Table(title=escape(title), title_justify="left", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left")
+    return table
+
+
+def _buffers(name: str, found: Plan) -> Table:
+    title = f"{name}: {found.architecture}, {found.nodes} nodes, {_n(found.splits, 'split')}"
+    table = _table(title, "buffer", "bytes", "rounded", "how", right=("bytes", "rounded"))
+
+    def row(what: str, size: int, how: str) -> None:
+        table.add_row(what, f"{size:,}", _size(size), how)
+
+    for buft, size in found.model.items():
+        row(f"weights, {buft}", size, "mapped" if buft == MAPPED else "allocated")
+    for size in found.kv:
+        row("KV cache", size, "allocated")
+    row("output", found.output, "allocated")
+    row("compute", found.compute, "allocated")
+    table.add_section()
+    row("allocated", found.allocated, "all but the mapping")
+    if found.mapped:
+        row("mapped", found.mapped, "a range of the file: read when touched")
+    if found.copied:
+        row("of it copied", found.copied, "into CPU_REPACK, then not read again")
+    return table
+
+
+def _peak(found: Plan) -> Table:
+    """The largest tensors, and what each of them is."""
+    largest = sorted(found.peak, key=lambda t: -t["size"])[:AT_PEAK]
+    title = f"At the peak of the compute buffer: {_n(len(found.peak), 'tensor')}"
+    table = _table(title, "tensor", "op", "shape", "bytes", "what it is", right=("bytes",))
+    for t in largest:
+        shape = f"{dims(t['ne'])} {t['type']}"
+        op = "input" if t["op"] == "NONE" else t["op"]
+        table.add_row(escape(t["name"]), op, shape, f"{t['size']:,}", escape(what_it_is(t)))
+    more = sorted(found.peak, key=lambda t: -t["size"])[AT_PEAK:]
+    if more:
+        table.add_row(f"{len(more)} more", "", "", f"{sum(t['size'] for t in more):,}", "with --json all are listed")
+    return table
+
+
+def _others(found: Plan, others: Sequence[Otherwise]) -> Table:
+    table = _table(
+        "The same with one option changed",
+        "option",
+        "compute",
+        "rounded",
+        "KV cache",
+        right=("compute", "rounded", "KV cache"),
+    )
+    for option, plan in [("as asked", found), *((other.option, other.plan) for other in others)]:
+        table.add_row(option, f"{plan.compute:,}", _size(plan.compute), _size(sum(plan.kv)))
+    return table
 
 
 def print_fit(console: Console, fitted: Fit) -> None:
@@ -99,6 +141,12 @@ def print_fit(console: Console, fitted: Fit) -> None:
     console.print(table)
 
 
+def dims(ne: Sequence[int]) -> str:
+    """`49152 x 512`: without the ones at the end."""
+    n = max((k for k, size in enumerate(ne) if size != 1), default=0) + 1
+    return " x ".join(map(str, ne[:n]))
+
+
 def _n(n: int, what: str) -> str:
     return f"{n} {what}{'s' if n != 1 else ''}"
 
@@ -111,7 +159,7 @@ def _size(n: int) -> str:
 
 def plan_recorded(name: str, make: Callable[[], Plan], picture: Path | None, trace: Path | None) -> Plan:
     """Make a plan while it is recorded; draw the lifetimes in its last reservation, and keep the trace."""
-    from vizggml.export import to_png, to_svg
+    from vizggml.export import to_pdf, to_png, to_svg
     from vizggml.timeline.record import record
 
     with record() as recorded:
@@ -121,6 +169,8 @@ def plan_recorded(name: str, make: Callable[[], Plan], picture: Path | None, tra
         recorded.save(trace)
     if picture is not None and picture.suffix == ".svg":
         to_svg(recorded, picture, pane="timeline")
+    elif picture is not None and picture.suffix == ".pdf":
+        to_pdf(recorded, picture, "timeline")
     elif picture is not None:
         to_png(recorded, picture, "timeline")
     return found

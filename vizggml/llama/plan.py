@@ -73,6 +73,9 @@ class Standing(TypedDict):
     """A tensor that has its place in the compute buffer at a moment."""
 
     name: str
+    op: str
+    type: str
+    ne: list[int]
     offset: int
     size: int
 
@@ -142,10 +145,10 @@ class Planned(Reservation):
             super().graph_reserve(*self.largest[1:])
         gf = self.sched.graph
         assert gf is not None
-        names = {t.id: t.name for t in (*gf.leafs, *gf.nodes)}
-        names |= {src.id: src.name for t in gf.nodes for src in t.src if src is not None}
+        tensors = {t.id: t for t in (*gf.leafs, *gf.nodes)}
+        tensors |= {src.id: src for t in gf.nodes for src in t.src if src is not None}
         self.peaks = {
-            backend: [Standing(name=names[t], offset=offset, size=size) for t, offset, size in sorted(found, key=_at)]
+            backend: [standing(tensors[t], offset, size) for t, offset, size in sorted(found, key=_at)]
             for backend, found in peak.standing.items()
         }
 
@@ -155,13 +158,20 @@ class Planned(Reservation):
         self.largest = max(self.largest, (total, n_tokens, n_outputs))
 
 
-def _at(standing: tuple[TensorId, int, int]) -> int:
-    return standing[1]
+def _at(found: tuple[TensorId, int, int]) -> int:
+    return found[1]
+
+
+def standing(t: Tensor, offset: int, size: int) -> Standing:
+    return Standing(name=t.name, op=t.op, type=t.type.name, ne=list(t.ne), offset=offset, size=size)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The bytes that llama.cpp will take. `peak` is what stands in the compute buffer when it is fullest."""
+    """The bytes that llama.cpp will take. `peak` is what stands in the compute buffer when it is fullest.
+
+    `copied` is how much of the file's range that is mapped are matrices that were copied out of it.
+    """
 
     architecture: str
     nodes: int
@@ -171,10 +181,16 @@ class Plan:
     output: int
     compute: int
     peak: list[Standing]
+    copied: int = 0
 
     @property
-    def total(self) -> int:
-        return sum(self.model.values()) + sum(self.kv) + self.output + self.compute
+    def mapped(self) -> int:
+        """Bytes of the file's range that is mapped: its pages come as they are read, and can be dropped."""
+        return self.model.get(MAPPED, 0)
+
+    @property
+    def allocated(self) -> int:
+        return sum(self.model.values()) - self.mapped + sum(self.kv) + self.output + self.compute
 
     def answer(self) -> Answer:
         """What `vizggml plan --json` prints."""
@@ -220,7 +236,7 @@ def plan(hparams: HParams, table: TensorTable, params: ContextParams) -> Plan:
     """Plan for the CPU: what `llama_model_load_from_file` and `llama_init_from_model`, src/llama.cpp, allocate."""
     cparams = CParams.resolve(params, hparams)
     weights = make_weights(table, hparams)
-    place_weights(weights, table.tensors)
+    copied = place_weights(weights, table.tensors)
     backend = CountingBackend("CPU", *(buffer.buft for buffer in weights.buffers))
     planned = Planned(hparams, weights, cparams, [backend], backend.buft)
     planned.sched_reserve()
@@ -233,6 +249,7 @@ def plan(hparams: HParams, table: TensorTable, params: ContextParams) -> Plan:
         output=planned.output_size(cparams.n_seq_max),
         compute=planned.sched.get_buffer_size(backend),
         peak=planned.peaks.get(0, []),
+        copied=copied,
     )
 
 
@@ -252,14 +269,18 @@ def is_product(name: str) -> bool:
     return kind == "weight" and not what.endswith("norm") and not looked_up
 
 
-def place_weights(weights: Weights, infos: Mapping[str, TensorInfo]) -> None:
-    """Give each tensor its buffer. `create_tensor`, src/llama-model-loader.cpp; `load_tensors`, src/llama-model.cpp.
+def place_weights(weights: Weights, infos: Mapping[str, TensorInfo]) -> int:
+    """Give each tensor its buffer; how many bytes of the map are copied out of it.
+
+    `create_tensor`, src/llama-model-loader.cpp; `load_tensors`, src/llama-model.cpp.
 
     What stays as the file has it lies in one range of the map, from the first such tensor to the last; repacked
     matrices are copied out of it. A tied output that is repacked is there beside the embedding that stays.
     """
     copies = [t for name, t in weights.tensors.items() if is_product(name) and is_repacked(t)]
     stay = [t for t in weights.tensors.values() if t not in copies]
+    moved = [infos[t.name] for t in copies]
+    copied = 0
     if weights.output in stay and is_repacked(weights.output):
         weights.output = duplicate(weights, weights.output)
         copies.append(weights.output)
@@ -269,8 +290,10 @@ def place_weights(weights: Weights, infos: Mapping[str, TensorInfo]) -> None:
         for t in stay:
             buffer.tensor_alloc(t, infos[t.name].offset - first)
         weights.buffers.append(buffer)
+        copied = sum(info.nbytes for info in moved if first <= info.offset < last)
     if copies:
         weights.buffers.append(place_all(copies, CountingBufferType(REPACK)))
+    return copied
 
 
 def duplicate(weights: Weights, t: Tensor) -> Tensor:
