@@ -113,7 +113,7 @@ def test_padding_and_what_is_never_used(tmp_path: Path, open_page: OpenPage) -> 
     trace = lesson()
     page = opened(trace, tmp_path, open_page, steps_of(trace, TensorAssigned)[-1])
     figures = page.locator(".vg-usage")
-    expect(figures.locator("div", has_text="live").locator(".vg-dd")).to_have_text("128 B")
+    expect(figures.locator("div", has_text="held").locator(".vg-dd")).to_have_text("128 B")
     expect(figures.locator("div", has_text="padding").locator(".vg-dd")).to_have_text("76 B")
     expect(figures.locator("div", has_text="never used").locator(".vg-dd")).to_have_text("0 B (0 %)")
     expect(figures.locator("div", has_text="lower bound").locator(".vg-dd")).to_have_text("128 B")
@@ -180,7 +180,7 @@ def test_a_tensor_at_the_peak_is_selected_and_gone_to(decoded: Page) -> None:
     chip.click()
     expect(chip).to_have_attribute("aria-pressed", "true")
     expect(decoded.locator(".vg-pane-tables")).to_contain_text(name)
-    until(decoded, f"drawn.some((text) => text.startsWith('{position}: '))")
+    until(decoded, f"drawn.some((text) => text.startsWith('node {position} runs with '))")
     expect(decoded.locator(".vg-pane-timeline canvas").first).to_have_attribute(
         "aria-label", re.compile(rf"At position {position} of \d+, .* live\. .*At the peak, position {position}, stand")
     )
@@ -262,9 +262,11 @@ def test_why_names_the_cause(tmp_path: Path, open_page: OpenPage) -> None:
     freed = steps_of(trace, TensorFreed)[0]
     page = opened(trace, tmp_path, open_page, freed)
     why = page.get_by_role("button", name="Why?")
-    expect(why).to_have_attribute("title", "To its cause (w): No use of wx is still to be planned.")
+    expect(why).to_have_attribute(
+        "title", "To its cause (w): Nobody needs wx any more: all nodes that read it are planned."
+    )
     why.click()
-    expect(page.locator(".vg-sentence")).to_have_text("No use of wx is still to be planned.")
+    expect(page.locator(".vg-sentence")).to_have_text("Nobody needs wx any more: all nodes that read it are planned.")
     page.keyboard.press("w")
     expect(page.locator(".vg-sentence")).to_have_text("wx+b has its place in the plan: 8 B at offset 8 of chunk 0.")
 

@@ -109,14 +109,14 @@ def test_a_reserve_says_why_until_the_next(tmp_path: Path, open_page: OpenPage) 
     begins, ends = steps_of(trace, ReserveBegin), steps_of(trace, ReserveEnd)
     page = opened(trace, tmp_path, open_page)
     line = page.locator(".vg-reserve")
-    expect(line).to_have_text("Nothing is planned anew yet.")
+    expect(line).to_have_text("No memory is planned yet in this recording.")
     for step, marked in ((begins[1], True), (ends[1], True), (ends[1] + 1, False)):
         page.evaluate(f"location.hash = '#step={step}'")
-        words = "Planning graph 1" if marked else "Planned for graph 1"
+        words = "Being planned anew for graph 1" if marked else "Planned anew for graph 1"
         expect(line).to_contain_text(words)
-        expect(line).to_contain_text("sum had 8 B, needs 400 B")
+        expect(line).to_contain_text("sum needs 400 B, planned were 8 B")
         assert ("vg-marked" in (line.get_attribute("class") or "")) == marked
-    expect(line).to_contain_text("the buffer is allocated anew")
+    expect(line).to_contain_text("in a new buffer")
 
 
 def test_chunks_open_and_grow_in_lanes_of_their_own(tmp_path: Path, open_page: OpenPage) -> None:
@@ -131,14 +131,14 @@ def test_chunks_open_and_grow_in_lanes_of_their_own(tmp_path: Path, open_page: O
     page = opened(trace, tmp_path, open_page)
     first = drawn_at(page, opens[0])
     assert "this chunk opens" in first
-    assert "not open" in first
+    assert "nothing planned yet" in first
     assert {
         "small compute buffer, chunk 0, planned for graph 0",
         "small compute buffer, chunk 1, planned for graph 0",
     } <= set(first)
     assert "the chunk grows by 160 B" in drawn_at(page, grows[1])
     assert "this chunk opens" in drawn_at(page, opens[1])
-    assert "not open" not in drawn_at(page, opens[1] + 1)
+    assert "nothing planned yet" not in drawn_at(page, opens[1] + 1)
 
 
 def test_the_threads_of_an_evaluation_stand_on_a_clock(tmp_path: Path, open_page: OpenPage) -> None:

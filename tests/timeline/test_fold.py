@@ -219,8 +219,8 @@ def test_the_teaching_trace_reads_as_it_should() -> None:
         render(tracks, i) for i in range(tracks.n_events) if tracks["ev.kind"][i] == KIND_NAMES.index("BlockChosen")
     ]
     assert sentences == [
-        "wx goes to offset 0 of chunk 0: from the end, as no gap is large enough.",
-        "wx+b goes to offset 8 of chunk 0: from the end, as no gap is large enough.",
+        "wx goes to offset 0 of chunk 0, its free end: no gap before it is large enough.",
+        "wx+b goes to offset 8 of chunk 0, its free end: no gap before it is large enough.",
         "out goes to offset 0 of chunk 0: best fit exact, a free block of just 8 B.",
     ]
     assert [row[5] for row in rows(tracks, "life")][-3:] == [0, 8, 0]

@@ -12,10 +12,13 @@ from tests.timeline.made import SIZE_MAX_HALF, trace_of
 from vizggml.events import (
     KINDS,
     AllocatorId,
+    BackendAssigned,
     BlockChosen,
     BlockConsidered,
     BlockDecoded,
     BlockSplit,
+    ChildrenChanged,
+    ComputeBegin,
     ComputeEnd,
     ContextCreated,
     ContextId,
@@ -101,7 +104,7 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             BlockConsidered(AL, "last block", 0, 2, 64, SIZE_MAX_HALF, -32, "best so far"),
-            "No gap fits. The free end of chunk 0 does, the best so far: the chunk grows by 32 B.",
+            "The free end of chunk 0 has room: the chunk grows by 32 B.",
         ),
         (
             BlockConsidered(AL, "best fit", 0, 1, 64, 128, 0, "best so far"),
@@ -109,7 +112,7 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             BlockChosen(AL, W, 0, 0, 96, 2**63, "last block", False, -32),
-            "W goes to offset 96 of chunk 0: from the end, as no gap is large enough.",
+            "W goes to offset 96 of chunk 0, its free end: no gap before it is large enough.",
         ),
         (
             BlockChosen(AL, W, 0, 0, 0, 1536, "best fit", False, 0),
@@ -125,9 +128,18 @@ NAMED = TensorNamed(W, "W")
         ),
         (
             BlockSplit(AL, 0, 0, 32, SIZE_MAX_HALF - 32, 32),
-            "32 B are cut off the front of free block 0 of chunk 0; the rest, from 32 on, stays free.",
+            "32 B are cut off the front of the free end of chunk 0; the rest, from 32 on, stays free.",
         ),
         (NodePlanned(G, W, 1, 0, ""), "W runs on one thread and needs no scratch, no memory to work in."),
+        (ComputeBegin(G, 3, 1), "Graph 0 is computed: 3 nodes in order, by one thread."),
+        (
+            BackendAssigned(G, W, "CPU", "its weights"),
+            "Backend CPU will compute W: the weights that it reads lie there.",
+        ),
+        (
+            ChildrenChanged(GallocId(0), W, 0, 1),
+            "W is still needed: 0 of its readers and 1 of its views are yet to be planned.",
+        ),
         (NodePlanned(G, W, 4, 0, ""), "W may run on 4 threads and needs no scratch, no memory to work in."),
         (
             NodePlanned(G, W, 4, 2048, "2 x 1024"),
@@ -184,6 +196,14 @@ NEEDED = SearchBegin(AL, W, 100, 128)
         (
             BlockConsidered(AL, "last block", 0, 1, 64, 96, -96, "too small"),
             "The free end of chunk 0 is too small: W needs 128 B, and 96 B are left.",
+        ),
+        (
+            BlockConsidered(AL, "last block", 0, 1, 64, SIZE_MAX_HALF, -32, "best so far"),
+            "W (128 B) fits into no gap of chunk 0, but at its free end: the chunk grows by 32 B.",
+        ),
+        (
+            BlockConsidered(AL, "last block", 0, 0, 64, SIZE_MAX_HALF, -128, "best so far"),
+            "Chunk 0 has no gaps, but at its free end W (128 B) has room: the chunk grows by 128 B.",
         ),
         (
             BlockConsidered(AL, "last block", 0, 1, 64, SIZE_MAX_HALF, 32, "not better"),

@@ -111,6 +111,12 @@ _FREE_END = "The free end of chunk {chunk}"
 _GROWS = "the chunk grows by {reuse_factor:size}"
 _LEAVES = "{reuse_factor:size} of the chunk stay unused"
 
+
+def _end_serves(words: str) -> Cases:
+    """The free end of a chunk is the best so far: what that costs."""
+    return by("reuse_factor", f"{words}: {_LEAVES}.", **{"<0": f"{words}: {_GROWS}."})
+
+
 CONSIDERED = by(
     "verdict",
     _FREE_BLOCK + ": {verdict}.",
@@ -122,9 +128,17 @@ CONSIDERED = by(
             SearchBegin=_FREE_BLOCK + " has room for {cause.size}: it is the smallest of those so far.",
         ),
         last_block=by(
-            "reuse_factor",
-            f"No gap fits. {_FREE_END} does, the best so far: {_LEAVES}.",
-            **{"<0": f"No gap fits. {_FREE_END} does, the best so far: {_GROWS}."},
+            "cause",
+            _end_serves(f"{_FREE_END} has room"),
+            SearchBegin=by(
+                "block",
+                _end_serves("{cause.tensor} ({cause.size}) fits into no gap of chunk {chunk}, but at its free end"),
+                **{
+                    "0": _end_serves(
+                        "Chunk {chunk} has no gaps, but at its free end {cause.tensor} ({cause.size}) has room"
+                    )
+                },
+            ),
         ),
     ),
     too_small=by(
@@ -152,13 +166,13 @@ CHOSEN = by(
         "rule",
         _GOES + ": {rule}.",
         best_fit=_GOES + ": best fit, the smallest free block with room for it ({size}).",
-        last_block=_GOES + ": from the end, as no gap is large enough.",
-        new_chunk=_GOES + ", which is new: from the end, as no chunk has room.",
+        last_block=_GOES + ", its free end: no gap before it is large enough.",
+        new_chunk=_GOES + ", which is new: no other chunk has room.",
     ),
     true=by(
         "rule",
         _GOES + ": best fit exact, a free block of just {size}.",
-        last_block=_GOES + ": from the end, which has just {size}.",
+        last_block=_GOES + ", its free end, which has just {size}.",
         new_chunk=_GOES + ", a new one of just {size}.",
     ),
 )
@@ -177,7 +191,7 @@ PLANNING: dict[str, Template] = {
         "{taken} are cut off the front of free block {block} of chunk {chunk}; the other {size}, from {offset} on, "
         "stay free.",
         **{
-            "-1": "{taken} are cut off the front of free block {block} of chunk {chunk}; "
+            "-1": "{taken} are cut off the front of the free end of chunk {chunk}; "
             "the rest, from {offset} on, stays free."
         },
     ),
@@ -232,18 +246,14 @@ PLANNING: dict[str, Template] = {
     ),
     "ChildrenChanged": by(
         "n_views",
-        by(
-            "n_children",
-            "{n_children} uses of {tensor} are still to be planned, and of its views {n_views}.",
-            **{"0": "No use of {tensor} itself is still to be planned, but of its views {n_views}."},
-        ),
+        "{tensor} is still needed: {n_children} of its readers and {n_views} of its views are yet to be planned.",
         **{
             "0": by(
                 "n_children",
-                "{n_children} uses of {tensor} are still to be planned.",
+                "{tensor} is still needed: {n_children} nodes yet to be planned read it.",
                 **{
-                    "0": "No use of {tensor} is still to be planned.",
-                    "1": "One use of {tensor} is still to be planned.",
+                    "0": "Nobody needs {tensor} any more: all nodes that read it are planned.",
+                    "1": "{tensor} is still needed: one node yet to be planned reads it.",
                 },
             )
         },
@@ -274,7 +284,11 @@ PLANNING: dict[str, Template] = {
     ),
     "NodePlanned": by(
         "work_size",
-        "{tensor} may run on {n_tasks} threads and needs {work_size} of scratch, memory to work in: {terms}.",
+        by(
+            "n_tasks",
+            "{tensor} may run on {n_tasks} threads and needs {work_size} of scratch, memory to work in: {terms}.",
+            **{"1": "{tensor} runs on one thread and needs {work_size} of scratch, memory to work in: {terms}."},
+        ),
         **{
             "0": by(
                 "n_tasks",
@@ -286,14 +300,24 @@ PLANNING: dict[str, Template] = {
     "PlanMaximum": "{tensor} needs more scratch than any node before it: {work_size}.",
     "PlanEnd": by(
         "work_size",
-        "Graph {graph} needs {work_size} of scratch for {n_threads} threads: the most that a node needs, "
-        "and {padding} of padding.",
+        by(
+            "n_threads",
+            "Graph {graph} needs {work_size} of scratch for {n_threads} threads: the most that a node needs, "
+            "and {padding} of padding.",
+            **{
+                "1": "Graph {graph} needs {work_size} of scratch: the most that a node needs, and {padding} of padding."
+            },
+        ),
         **{"0": "Graph {graph} needs no scratch: no node has use for it."},
     ),
 }
 
 RUNNING: dict[str, Template] = {
-    "ComputeBegin": "Graph {graph} is computed: {n_nodes} nodes in order, each shared by up to {n_threads} threads.",
+    "ComputeBegin": by(
+        "n_threads",
+        "Graph {graph} is computed: {n_nodes} nodes in order, each shared by up to {n_threads} threads.",
+        **{"1": "Graph {graph} is computed: {n_nodes} nodes in order, by one thread."},
+    ),
     "ComputeEnd": "Graph {graph} is computed. It took {ns}.",
     "NodeBegin": "Thread {thread} begins {tensor}, {ns} into the graph.",
     "NodeEnd": "Thread {thread} has done its part of {tensor}, {ns} into the graph.",
@@ -307,7 +331,23 @@ RUNNING: dict[str, Template] = {
     "NodesFused": "{tensor} and {fused} are computed together in one pass.",
     "BarrierWait": "Thread {thread} waits {ns} for the others after {tensor}: all begin the next node together.",
     "Released": "The use count of {tensor} is 0: its {size} at {offset} of chunk {chunk} are given back at once.",
-    "BackendAssigned": "{tensor} is given to backend {backend}: {why}.",
+    "BackendAssigned": by(
+        "why",
+        "Backend {backend} gets {tensor}: {why}.",
+        its_weights="Backend {backend} will compute {tensor}: the weights that it reads lie there.",
+        its_memory="Backend {backend} gets {tensor}: it lies in that backend's memory already.",
+        its_view_source="Backend {backend} gets {tensor}, as it has what this is a view of.",
+        an_input="Backend {backend} gets {tensor}: it is an input, filled in from outside.",
+        offloaded="Backend {backend} will compute {tensor}: for so many tokens its weights are copied there.",
+        its_neighbour="Backend {backend} will compute {tensor}, as it computes the nodes beside it.",
+        most_inputs="Backend {backend} will compute {tensor}: most of what it reads is there.",
+        its_reader="Backend {backend} gets {tensor}, as it computes a node that reads it.",
+        the_first_that_can="Backend {backend} will compute {tensor}: it is the first that can.",
+        **{
+            "preferred, same memory": "Backend {backend} will compute {tensor}: it can read all of it where it lies, "
+            "and is preferred."
+        },
+    ),
     "SplitOpened": "Split {split} of graph {graph} begins at node {first_node}: "
     "from there {backend} computes, and {n_inputs} tensors are copied to it.",
     "CopyInserted": "{tensor} is needed on backend {backend}: split {split} gets the copy {copy}.",

@@ -11,13 +11,15 @@ from vizggml.errors import VizggmlError
 from vizggml.timeline.plan import MAX_CHUNKS
 from vizggml.views.tables import Tracks
 
+UNKNOWN = -2
+"""In place of an owner: taken, and the trace does not tell by what."""
 PADDING = 256
 """Bytes behind the last tensor of a chunk that are its padding: no alignment in use is larger."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of a chunk: `owner` is a tensor, or -1 where it is free."""
+    """A piece of a chunk: `owner` is a tensor, -1 where it is free, UNKNOWN where nothing tells whose it is."""
 
     offset: int
     size: int
@@ -121,9 +123,22 @@ def memory_at(tracks: Tracks, step: int) -> list[Bar]:
         if end > offset:
             blocks.setdefault(key, []).append(Block(offset, end - offset, owner))
     return [
-        Bar(key[0], key[1], sizes.get(key, 0), tuple(sorted(held, key=lambda block: block.offset)))
+        Bar(key[0], key[1], sizes.get(key, 0), tuple(_whole(held, sizes.get(key, 0))))
         for key, held in sorted(blocks.items())
     ]
+
+
+def _whole(told: list[Block], size: int) -> list[Block]:
+    """The blocks by offset; what none of them tells of is held by tensors from before the recording."""
+    blocks, end = [], 0
+    for block in sorted(told, key=lambda block: block.offset):
+        if end < block.offset <= size:
+            blocks.append(Block(end, block.offset - end, UNKNOWN))
+        blocks.append(block)
+        end = max(end, block.offset + block.size)
+    if told and end < size:
+        blocks.append(Block(end, size - end, UNKNOWN))
+    return blocks
 
 
 def plan_ids(tracks: Tracks) -> list[int]:

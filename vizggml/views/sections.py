@@ -267,5 +267,5 @@ def box_width(graph: GraphTable, tensor: int, layer: int) -> int:
 @lru_cache(maxsize=65536)
 def _width(name: str, note: str, layer: int) -> int:
     name = labels.layerless(name, layer)
-    width = max(labels.text_width(name, labels.NAME_SIZE), labels.text_width(note, labels.NOTE_SIZE)) + 18
-    return max(72, -(-int(width) // 8) * 8)
+    width = max(labels.text_width(name, labels.NAME_SIZE), labels.text_width(note, labels.NOTE_SIZE)) + 26
+    return max(88, -(-int(width) // 8) * 8)

@@ -11,7 +11,7 @@ from vizggml.timeline.sentences import render
 from vizggml.timeline.tracks import Tracks as Recorded
 from vizggml.views import labels
 from vizggml.views.graph_layout import graph_layout
-from vizggml.views.memory import Bar, Life, Plan, check_step, fullest_step, memory_at, plan_at, read_plan
+from vizggml.views.memory import UNKNOWN, Bar, Life, Plan, check_step, fullest_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, family, family_class
 from vizggml.views.svg import Svg, check_theme, document, draw_graph, legend_of, text_of
 from vizggml.views.tables import Tensors, Tracks, graph_ids, read_graph
@@ -26,6 +26,9 @@ FINEST = 3.0
 """Pixels that a step of the live set's line is wide at least."""
 CROWDED, COARSE = 0.5, 12.0
 """With less than so many pixels for a position layers follow so close that the line would be hatching: then wider."""
+FREE = -1
+NAMELESS = {FREE: "free", UNKNOWN: "from before the recording"}
+"""What stands in place of a block's name."""
 THIN = 2.0
 """Pixels that a lifetime is wide and high at least, so that it is seen."""
 
@@ -213,16 +216,16 @@ def draw_map(bars: Sequence[Bar], tensors: Tensors, width: float) -> tuple[list[
     y = 22.0
     for bar in bars:
         size = max(1, bar.size, max(b.offset + b.size for b in bar.blocks))
-        used = sum(b.size for b in bar.blocks if b.owner >= 0)
+        used = sum(b.size for b in bar.blocks if b.owner != FREE)
         whose = f"allocator {bar.allocator}, " if several else ""
         words = f"{whose}chunk {bar.chunk}: {labels.size(used)} of {labels.size(size)} in use"
         out.append(f'<text class="small soft" x="0" y="{y + 8}">{words}</text>')
         y += 13
         for b in bar.blocks:
             x, w = b.offset / size * width, max(0.5, b.size / size * width)
-            name = "free" if b.owner < 0 else labels.visible(tensors.name[b.owner])
+            name = NAMELESS.get(b.owner) or labels.visible(tensors.name[b.owner])
             title = f"<title>{text_of(f'{name}: {labels.size(b.size)} at {b.offset}')}</title>" if w > 2 else ""
-            colour = "free" if b.owner < 0 else f"{family_of(tensors, b.owner)} cut"
+            colour = {FREE: "free", UNKNOWN: "box cut"}.get(b.owner) or f"{family_of(tensors, b.owner)} cut"
             out.append(
                 f'<rect class="{colour}" x="{x:.1f}" y="{y:g}" width="{w:.1f}" height="{BAR_HEIGHT}">{title}</rect>'
             )

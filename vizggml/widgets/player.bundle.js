@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:2c27853bf9f25ae62a206c0e48637c9b5659facf206be91580e21656f29989fb
+// vizggml player, bundled; sources sha256:1acc49ba50c5c6b560fbc330f6dcfb80b79cf95096a38620c48a1fd733ef5452
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -187,12 +187,6 @@ var Surface = class {
     this.observer.disconnect();
   }
 };
-function shorten(text, room) {
-  if (text.length <= room) return text;
-  if (room < 2) return "";
-  const head = Math.ceil((room - 1) * 0.6);
-  return `${text.slice(0, head)}…${text.slice(text.length - (room - 1 - head))}`;
-}
 function cutEnd(text, room) {
   if (text.length <= room) return text;
   return room < 5 ? "" : `${text.slice(0, room - 1)}…`;
@@ -1928,6 +1922,7 @@ function readPlan(tracks, plan, list, begin, end) {
     whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
     used,
     buffers: buffersOf(tracks, begin, end),
+    top,
     peakPosition,
     atPeak
   };
@@ -4875,6 +4870,7 @@ function rowsByTensor(graph, rows, indexOf) {
 // graph_paint.js
 var MONO = 0.602;
 var PAD4 = 9;
+var WEIGHT = ".weight";
 var [NAMED, NOTED, NEAR2] = [0.36, 0.7, 1.75];
 var [EDGES_FROM, OUTLINED_FROM, ROUND_FROM] = [0.07, 0.2, 0.35];
 var NEAR_LINES = 5;
@@ -5080,7 +5076,7 @@ var GraphPainter = class {
       for (const row of rows) {
         const room = Math.floor((w[row] - PAD4 - (k === 0 ? 9 : 4)) / (size * MONO));
         const text = this.line(tensor[row], k, level);
-        const fits = k === 0 ? shorten(text.length > room ? bare(text) : text, room) : cutEnd(text, room);
+        const fits = k === 0 ? nameIn(text, room) : cutEnd(text, room);
         if (room > 3) c.fillText(fits, folding.x(row) - w[row] / 2 + PAD4, folding.y(row) + down);
       }
     });
@@ -5104,8 +5100,12 @@ var GraphPainter = class {
     return `${k === 2 ? "ne" : "nb"} ${Array.from(numbers.subarray(0, n)).join(", ")}`;
   }
 };
-function bare(name) {
-  return name.replace(/-\d+(?=$| )/, "").replace(/^blk\.\d+\./, "").replace(/\.weight$/, "");
+function nameIn(name, room) {
+  if (name.length <= room) return name;
+  const bare = name.replace(/-\d+(?=$| )/, "").replace(/^blk\.\d+\./, "");
+  if (bare.length <= room || !bare.endsWith(WEIGHT)) return cutEnd(bare, room);
+  const stem = bare.slice(0, -WEIGHT.length);
+  return stem.length + 2 <= room ? `${stem}.w` : room < 6 ? "" : `${stem.slice(0, room - 3)}….w`;
 }
 function nearLines(scale, h) {
   const { pitch, size } = nearType(scale, h);
@@ -6214,7 +6214,7 @@ var EventsPane = class {
 var [SMALLEST, LARGEST] = [0.02, 4];
 var COMFORT = 1.15;
 var LEGIBLE = 0.85;
-var MUTE = 0.36;
+var [MUTE, POOR] = [0.36, 0.6];
 var PAN = 80;
 var GraphCamera = class {
   /** @param {Player} player */
@@ -6252,6 +6252,7 @@ var GraphCamera = class {
     const drawing = this.shown;
     if (!drawing) return;
     drawing.view = null;
+    drawing.byHand = true;
     this.redraw();
   }
   /** @param {number} factor @param {number} [x] @param {number} [y] the point that stays */
@@ -6262,6 +6263,7 @@ var GraphCamera = class {
     const scale = Math.min(LARGEST, Math.max(SMALLEST, view.scale * factor));
     const f = scale / view.scale;
     drawing.view = { scale, x: x - (x - view.x) * f, y: y - (y - view.y) * f };
+    drawing.byHand = true;
     this.redraw();
   }
   /** @param {number} dx @param {number} dy */
@@ -6286,6 +6288,13 @@ var GraphCamera = class {
     const edge = Math.min(60, width / 6, height / 6);
     if (!centre && sx >= edge && sx <= width - edge && sy >= edge && sy <= height - edge) return;
     drawing.view = { scale: view.scale, x: view.x + width / 2 - sx, y: view.y + height / 2 - sy };
+  }
+  /** A node that is followed can be read, unless somebody went away from it. @param {Drawing} drawing @param {number} x
+   * @param {number} y */
+  followIn(drawing, x, y) {
+    if (drawing.byHand || this.viewOf(drawing).scale >= POOR) return this.bringIn(drawing, x, y, false);
+    drawing.view = { scale: LEGIBLE, x: 0, y: 0 };
+    this.bringIn(drawing, x, y, true);
   }
   /** Nearer, if the words in boxes cannot be read. @param {Drawing} drawing */
   comeNear(drawing) {
@@ -6694,6 +6703,7 @@ var GraphPane = class extends GraphCamera {
     this.marks = /* @__PURE__ */ new Map();
     this.cost = 0;
     this.resting = 0;
+    this.size = [0, 0];
     this.note = el("div", "vg-empty");
     this.legend = el("div", "vg-legend");
     this.markLegend = el("span", "vg-mark-legend");
@@ -6755,7 +6765,7 @@ var GraphPane = class extends GraphCamera {
       const folding = new Folding(this.player.layout.graphs[index]);
       this.adopt(folding);
       const painter = new GraphPainter(this.player.tracks, folding);
-      drawing = { folding, painter, view: null, bitmap: null, drawn: null, key: "", before: /* @__PURE__ */ new Map() };
+      drawing = { folding, painter, view: null, bitmap: null, drawn: null, key: "", before: /* @__PURE__ */ new Map(), byHand: false };
       this.drawings.set(index, drawing);
     }
     return drawing;
@@ -6786,7 +6796,16 @@ var GraphPane = class extends GraphCamera {
     const baked = [...this.drawings.values()].filter((d) => d.bitmap && d !== this.shown);
     while (baked.length >= this.surface.most) baked.shift().bitmap = null;
   }
+  /** Another size fits the graph anew; a pane that was only out of sight comes back as it was. */
   resized() {
+    const { width, height } = this.surface;
+    if (width < 2 || height < 2) return;
+    const same = this.size[0] === width && this.size[1] === height;
+    this.size = [width, height];
+    if (same) {
+      for (const drawing of this.drawings.values()) drawing.bitmap = null;
+      return this.redraw();
+    }
     for (const [index, drawing] of this.drawings) {
       drawing.bitmap = null;
       drawing.view = null;
@@ -6801,6 +6820,8 @@ var GraphPane = class extends GraphCamera {
   }
   toggleFollow() {
     this.follow = !this.follow;
+    this.followed = -1;
+    if (this.shown) this.shown.byHand = false;
     this.followButton?.setAttribute("aria-pressed", String(this.follow));
     this.redraw();
   }
@@ -6839,6 +6860,8 @@ var GraphPane = class extends GraphCamera {
     for (let s = 0; s < folding.open.length; s++) if (!folding.foldable(s)) folding.open[s] = 0;
     folding.arrange(this.aspect());
     drawing.view = null;
+    drawing.byHand = false;
+    this.followed = -1;
     drawing.before.clear();
     this.folded(drawing);
   }
@@ -6912,7 +6935,8 @@ var GraphPane = class extends GraphCamera {
     const row = folding.rowOf.get(t) ?? -1;
     if (this.follow && row >= 0 && step !== this.followed) {
       const at = folding.anchor(row);
-      this.bringIn(drawing, at.x, at.y, false);
+      if (folding.shown(row) && folding.foldable(folding.sectionOf[row])) this.followIn(drawing, at.x, at.y);
+      else this.bringIn(drawing, at.x, at.y, false);
     }
     this.followed = step;
     const about2 = player.selected >= 0 ? player.selected : t;
@@ -7263,6 +7287,58 @@ function tell({ candidates, size, taken: taken2 }) {
 function searchWords(tracks, search) {
   const what = search.tensor >= 0 ? ` for ${tracks.name(search.tensor)}` : "";
   return [`Looking for ${formatBytes(search.size)}${what}`, ...search.candidates.map((c) => `${c.label}: ${c.words}`)].join("; ");
+}
+
+// map_blocks.js
+var UNKNOWN = -2;
+var UNKNOWN_WORDS = "held from before the recording";
+function paintFree(player, c, { x, w, y, h }) {
+  const { palette } = player;
+  c.fillStyle = palette.free;
+  c.fillRect(x, y, w, h);
+  c.strokeStyle = palette.edge;
+  c.lineWidth = 1;
+  c.setLineDash([2, 3]);
+  if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+  c.setLineDash([]);
+  if (w < 34) return;
+  c.fillStyle = palette.faint;
+  c.font = `11px ${player.fonts.ui}`;
+  c.textBaseline = "middle";
+  c.fillText("free", x + 6, y + h / 2);
+}
+function paintOwned(player, c, { x, w, y, h, owner, size }) {
+  const { palette, tracks, fonts, selected, relations } = player;
+  c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
+  c.fillRect(x, y, Math.max(1, w - 1), h);
+  if (selected >= 0 && relations.root(selected) === owner) {
+    c.strokeStyle = palette.ink;
+    c.lineWidth = 2;
+    c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
+  }
+  const room = Math.floor((w - 10) / 6.4);
+  const name = cutEnd(visible(tracks.name(owner)), room);
+  if (!name) return;
+  const bytes = formatBytes(size);
+  c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
+  c.textBaseline = "middle";
+  c.font = `10.5px ${fonts.mono}`;
+  const two = h >= 34 && bytes.length <= room;
+  c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
+  c.font = `10.5px ${fonts.ui}`;
+  if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
+}
+function paintUnknown(player, c, { x, w, y, h, size }) {
+  const { palette, fonts } = player;
+  c.fillStyle = palette.edge;
+  c.fillRect(x, y, Math.max(1, w - 1), h);
+  c.fillStyle = palette.ink;
+  c.textBaseline = "middle";
+  c.font = `10.5px ${fonts.ui}`;
+  const room = Math.floor((w - 10) / 6);
+  const two = h >= 34;
+  c.fillText(cutEnd(two ? UNKNOWN_WORDS : `${UNKNOWN_WORDS}, ${formatBytes(size)}`, room), x + 6, y + h / 2 - (two ? 7 : 0));
+  if (two && formatBytes(size).length <= room) c.fillText(formatBytes(size), x + 6, y + h / 2 + 8);
 }
 
 // map_buffers.js
@@ -7683,6 +7759,65 @@ function moveAt(player, step, view) {
   };
 }
 
+// phase.js
+var OPENERS = ["ReserveBegin", "AllocGraphBegin"];
+var ENDS = ["ReserveEnd", "AllocGraphEnd"];
+var TELLING = ["TensorAssigned", "ParentReused", "NodeBegin", "NodeSkipped"];
+var PLACED = ["TensorAssigned", "ParentReused"];
+function madeAt({ tracks, relations }, plan) {
+  return relations.keep(`made ${plan.plan}`, () => {
+    if (!OPENERS.includes(tracks.kindOf(plan.begin).name)) return plan.begin;
+    const ends = new Set(ENDS.map((name) => tracks.kindNamed[name]?.index));
+    const at = tracks.find(plan.begin, 1, (i) => i >= plan.end || ends.has(tracks.kind[i]));
+    return at < 0 || at >= plan.end ? plan.begin : at;
+  });
+}
+function phaseAt(player, plan, step) {
+  if (step < plan.begin) return "before";
+  const made = madeAt(player, plan);
+  if (step <= made && made > plan.begin) return "planning";
+  const { tracks, relations } = player;
+  const computes = relations.keep("computes", () => {
+    const kind = tracks.kindNamed.ComputeBegin?.index;
+    const found = [];
+    for (let i = 0; i < tracks.n; i++) if (tracks.kind[i] === kind) found.push(i);
+    return found;
+  });
+  const last = computes[upperBound(computes, step) - 1] ?? -1;
+  return last >= made ? "computed" : "planned";
+}
+function positionIn({ tracks, relations }, plan, step) {
+  if (plan.graph < 0) return relations.positionAt(step);
+  const positions = relations.keep(`positions ${plan.graph}`, () => {
+    const ptr = tracks.columns.column("graph.ptr");
+    const nodes = tracks.columns.column("graph.node").subarray(ptr[plan.graph], ptr[plan.graph + 1]);
+    return new Map(Array.from(nodes, (t, k) => [t, k]));
+  });
+  return positions.get(relations.focus.node[step]) ?? -1;
+}
+function peakEvent(player, plan, step) {
+  const { tracks } = player;
+  const life = tracks.track("life");
+  const at = life.a[plan.top];
+  if (PLACED.includes(tracks.kindOf(at).name)) return at;
+  return eventOf(player, plan, plan.peakPosition, step);
+}
+function eventOf(player, plan, position, step) {
+  const { tracks } = player;
+  const telling = new Set(TELLING.map((name) => tracks.kindNamed[name]?.index));
+  const here = (i) => tracks.node[i] >= 0 && positionIn(player, plan, i) === position;
+  const wanted = [(i) => telling.has(tracks.kind[i]) && here(i), here];
+  const from = Math.max(plan.begin, Math.min(step, plan.end - 1));
+  for (const fits of wanted) {
+    if (fits(from)) return from;
+    const back = tracks.find(from, -1, (i) => i < plan.begin || fits(i));
+    const ahead = tracks.find(from, 1, (i) => i >= plan.end || fits(i));
+    const found = [back, ahead].filter((i) => i >= plan.begin && i < plan.end);
+    if (found.length) return found.reduce((best, i) => Math.abs(i - step) < Math.abs(best - step) ? i : best);
+  }
+  return -1;
+}
+
 // reserve.js
 function reason({ tracks }, r) {
   const track = tracks.track("reserve");
@@ -7691,15 +7826,15 @@ function reason({ tracks }, r) {
   const name = tensor >= 0 ? visible(tracks.name(tensor)) : "a tensor";
   switch (why) {
     case "asked":
-      return "asked for";
+      return "before anything is computed";
     case "node count":
-      return had ? `${needed} nodes, planned were ${had}` : `${needed} nodes, nothing was planned`;
+      return had ? `it has ${needed} nodes, the last plan ${had}` : "there was no plan yet";
     case "leaf count":
-      return `${needed} leafs, planned were ${had}`;
+      return `it has ${needed} leafs, the last plan ${had}`;
     case "tensor size":
-      return `${name} had ${formatBytes(had)}, needs ${formatBytes(needed)}`;
+      return `${name} needs ${formatBytes(needed)}, planned were ${formatBytes(had)}`;
     case "backend":
-      return `${name} is now for backend ${needed}, was for ${had}`;
+      return `${name} is on backend ${needed} now, on ${had} before`;
     default:
       return visible(why);
   }
@@ -7725,17 +7860,18 @@ var ReserveLine = class {
     Object.assign(this, { row, now });
     this.element.disabled = row < 0;
     this.element.classList.toggle("vg-marked", now);
-    setText(this.element, row < 0 ? "Nothing is planned anew yet." : this.words(row, now));
+    setText(this.element, row < 0 ? "No memory is planned yet in this recording." : this.words(row, now));
   }
   /** @param {number} row @param {boolean} now */
   words(row, now) {
     const { tracks } = this.player;
     const track = tracks.track("reserve");
-    const anew = track.col("anew")[row] ? "the buffer is allocated anew" : "the buffer stays";
+    const buffer = track.col("anew")[row] ? "in a new buffer" : "the buffer that stands is large enough";
     const size = track.col("size")[row];
     const graph = track.col("graph")[row];
     const what = graph >= 0 ? `graph ${graph}` : "a graph";
-    return `${now ? "Planning" : "Planned for"} ${what}: ${reason(this.player, row)}; ${formatBytes(size)}, ${anew}`;
+    const first = track.str("why", row) === "asked" || track.str("why", row) === "node count" && !track.col("had")[row];
+    return `${now ? "Being planned" : "Planned"}${first ? "" : " anew"} for ${what}, ${reason(this.player, row)}: ${formatBytes(size)}, ${buffer}`;
   }
 };
 
@@ -7833,8 +7969,10 @@ function usageAt({ tracks }, step, allocators) {
   for (const size2 of sizes.values()) usage.size += size2;
   const block = tracks.track("block");
   const [offset, size, owner] = ["offset", "size", "owner"].map((n) => block.col(n));
+  const told = new Map([...sizes.keys()].map((k) => [k, []]));
   block.each(step, (r) => {
     if (!allocators.has(block.col("allocator")[r])) return;
+    told.get(key(block, r))?.push({ offset: offset[r], size: size[r] });
     if (owner[r] >= 0) {
       usage.held += size[r];
       usage.padding += Math.max(0, size[r] - tracks.nbytes(owner[r]));
@@ -7847,7 +7985,18 @@ function usageAt({ tracks }, step, allocators) {
     usage.pieces++;
     usage.largest = Math.max(usage.largest, there);
   });
+  for (const [k, blocks] of told) for (const [from, to] of unknownParts(blocks, sizes.get(k))) usage.held += to - from;
   return usage;
+}
+function unknownParts(blocks, size) {
+  const parts = [];
+  let end = 0;
+  for (const block of [...blocks].sort((p, q) => p.offset - q.offset)) {
+    if (block.offset > end && end < size) parts.push([end, Math.min(block.offset, size)]);
+    end = block.size < 0 ? Infinity : Math.max(end, block.offset + block.size);
+  }
+  if (blocks.length && end < size) parts.push([end, size]);
+  return parts;
 }
 function everUsed({ tracks, relations }, plan) {
   return relations.keep(`used ${plan.plan}`, () => {
@@ -7875,7 +8024,7 @@ function covered(list) {
 var TILES = (
   /** @type {const} */
   [
-    ["live", "Held by tensors at this step, padding included"],
+    ["held", "By tensors at this step, padding included"],
     ["lower bound", "The most that lives at any one time: no plan of this graph takes less"],
     ["free in pieces", "Free within the chunk's size so far, and in how many pieces"],
     ["largest free", "The largest tensor that fits without growing the chunk. Far less than all that is free: the memory is fragmented"],
@@ -7902,7 +8051,7 @@ var UsageLine = class {
     const bound = plan ? liveSet(player, plan.plan)?.bound ?? 0 : 0;
     const buffer = plan ? plan.buffers.size || plan.whole : 0;
     const never = plan ? Math.max(0, buffer - everUsed(player, plan)) : 0;
-    setText(values.live, formatBytes(usage.held));
+    setText(values.held, formatBytes(usage.held));
     setText(values["lower bound"], bound ? formatBytes(bound) : "–");
     setText(values["free in pieces"], usage.pieces ? `${formatBytes(usage.free)} in ${usage.pieces}` : "0 B");
     setText(values["largest free"], formatBytes(usage.largest));
@@ -8132,18 +8281,34 @@ var MapPane = class {
         used += size[row];
         owned.push(block);
       } else if (!endless) {
-        this.drawFree(c, block);
+        paintFree(this.player, c, block);
       }
     });
-    for (const block of owned) this.drawOwned(c, block);
+    for (const block of owned) paintOwned(this.player, c, block);
+    for (const [from, to] of unknownParts(this.blocks.filter((b) => b.allocator === lane.allocator && b.chunk === lane.chunk), now)) {
+      const x = this.x(from, lane.extent);
+      const block = { x, w: Math.max(THINNEST, this.x(to, lane.extent) - x), y: top, h: bar2, owner: UNKNOWN, offset: from, size: to - from, endless: false, allocator: lane.allocator, chunk: lane.chunk };
+      this.blocks.push(block);
+      paintUnknown(this.player, c, block);
+      used += to - from;
+    }
     this.drawExtent(c, lane, now, top, bar2, end);
     const view = this.viewOf(lane, y + HEAD, top, bar2);
     this.views.push(view);
     paintChips(this.player, c, view, chipsAt(this.player, step, view));
     this.drawAxis(c, lane, top + bar2);
     c.restore();
-    const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
-    this.head(c, this.lanes.nameOf(lane, step), (now >= 0 || lane.chunk === 0) && this.lookedFor(lane, step) || held, y);
+    const said = (now >= 0 || lane.chunk === 0) && this.lookedFor(lane, step);
+    this.head(c, this.lanes.nameOf(lane, step), said || this.heldWords(lane, step, used, now), y);
+  }
+  /** How much of a chunk is taken, and at which point of the plan that is so. @param {Lane} lane @param {number} step
+   * @param {number} used @param {number} now how large it is, -1 where it is not open */
+  heldWords(lane, step, used, now) {
+    if (now < 0) return "nothing planned yet";
+    const plan = this.player.relations.planAt(step);
+    const phase = plan?.allocators.includes(lane.allocator) ? phaseAt(this.player, plan, step) : "before";
+    const of = `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
+    return phase === "planned" && plan && madeAt(this.player, plan) > plan.begin ? `when all is planned: ${of}` : of;
   }
   /** @param {Lane} lane @param {number} y @param {number} top @param {number} bar @returns {import("./map_chips.js").LaneView} */
   viewOf({ allocator, chunk, extent }, y, top, bar2) {
@@ -8154,7 +8319,7 @@ var MapPane = class {
   lookedFor(lane, step) {
     const { tracks } = this.player;
     const search = searchAt(tracks, step);
-    if (!search || search.allocator !== lane.allocator) return "";
+    if (!search || search.allocator !== lane.allocator || tracks.kindOf(step).name === "TensorAssigned") return "";
     return `looking for ${formatBytes(search.size)}${search.tensor >= 0 ? ` for ${visible(tracks.name(search.tensor))}` : ""}`;
   }
   /** How large a chunk is by now, -1 where it is not open. @param {Lane} lane @param {number} step */
@@ -8166,44 +8331,6 @@ var MapPane = class {
       if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
     });
     return now;
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Block} block */
-  drawFree(c, { x, w, y, h }) {
-    const { palette } = this.player;
-    c.fillStyle = palette.free;
-    c.fillRect(x, y, w, h);
-    c.strokeStyle = palette.edge;
-    c.lineWidth = 1;
-    c.setLineDash([2, 3]);
-    if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    c.setLineDash([]);
-    if (w < 34) return;
-    c.fillStyle = palette.faint;
-    c.font = `11px ${this.player.fonts.ui}`;
-    c.textBaseline = "middle";
-    c.fillText("free", x + 6, y + h / 2);
-  }
-  /** @param {CanvasRenderingContext2D} c @param {Block} block */
-  drawOwned(c, { x, w, y, h, owner, size }) {
-    const { palette, tracks, fonts, selected, relations } = this.player;
-    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
-    c.fillRect(x, y, Math.max(1, w - 1), h);
-    if (selected >= 0 && relations.root(selected) === owner) {
-      c.strokeStyle = palette.ink;
-      c.lineWidth = 2;
-      c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
-    }
-    const room = Math.floor((w - 10) / 6.4);
-    const name = cutEnd(visible(tracks.name(owner)), room);
-    if (!name) return;
-    const bytes = formatBytes(size);
-    c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
-    c.textBaseline = "middle";
-    c.font = `10.5px ${fonts.mono}`;
-    const two = h >= 34 && bytes.length <= room;
-    c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
-    c.font = `10.5px ${fonts.ui}`;
-    if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
   }
   /** The chunk's size so far: what lies beyond is not asked for yet.
    * @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} now @param {number} top @param {number} bar
@@ -8297,6 +8424,7 @@ var MapPane = class {
         ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)]
       ]
     );
+    if (block.owner === UNKNOWN) return tip.show(this.surface.box, event.offsetX, event.offsetY, UNKNOWN_WORDS, where);
     if (block.owner < 0) {
       const search = searchAt(tracks, step);
       const looked = search?.candidates.find((c) => c.chunk === block.chunk && c.offset === block.offset && search.allocator === block.allocator);
@@ -8499,13 +8627,12 @@ var css = [style_default, block_default, compare_default, details_default, graph
 // peak.js
 var MOST4 = 24;
 var PeakLine = class {
-  /** @param {Player} player @param {(position: number) => void} goTo */
-  constructor(player, goTo) {
+  /** @param {Player} player */
+  constructor(player) {
     this.player = player;
-    this.goTo = goTo;
     this.plan = null;
     this.words = el("div", "vg-footnote");
-    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to the node at the peak (P)" });
+    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to where the plan is fullest (P)" });
     this.button.addEventListener("click", () => this.go());
     this.list = el("div", "vg-peak-list", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
     this.row = el("div", "vg-peak", {}, [this.button, this.list]);
@@ -8514,9 +8641,11 @@ var PeakLine = class {
     this.chips = /* @__PURE__ */ new Map();
     this.marked = -2;
   }
-  /** To the peak. */
+  /** To the peak: the event at which the map is full. */
   go() {
-    if (this.plan) this.goTo(this.plan.peakPosition);
+    const { plan, player } = this;
+    const to = plan ? peakEvent(player, plan, player.step) : -1;
+    if (to >= 0 && to !== player.step) player.go(to);
   }
   /** @param {Plan | null} plan */
   show(plan) {
@@ -8614,13 +8743,13 @@ function bake(pane, c, plan) {
   c.restore();
   paintPeak(pane, c, plan);
 }
-function paintStep(pane, c, plan, step, position) {
+function paintStep(pane, c, plan, step, position, ahead) {
   clip(pane, c);
-  paintAlive(pane, c, plan, position);
+  if (!ahead) paintAlive(pane, c, plan, position);
   paintSelected(pane, c, plan, step);
-  if (pane.live && !pane.stack.from) paintLiveSet(pane.player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) }, position);
+  if (pane.live && !pane.stack.from && !ahead) paintLiveSet(pane.player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) }, position);
   c.restore();
-  paintHead(pane, c, position);
+  paintHead(pane, c, position, ahead);
   paintBrush(pane, c);
 }
 function clip({ surface }, c) {
@@ -8661,7 +8790,7 @@ function axisNames(pane, c, up) {
   c.font = `10.5px ${pane.player.fonts.ui}`;
   c.fillStyle = pane.player.palette.soft;
   c.textAlign = "right";
-  c.fillText("position in the execution order (not time)", width - RIGHT5, height - BOTTOM + 23);
+  c.fillText("position in the execution order (not time)", width - RIGHT5, height - BOTTOM + 27);
   c.textAlign = "left";
   c.fillText(up, 12, 7);
 }
@@ -8779,7 +8908,7 @@ function paintSelected(pane, c, plan, step) {
   c.lineWidth = 2;
   c.strokeRect(x - 1, y - 1, w + 2, h + 2);
 }
-function paintHead(pane, c, position) {
+function paintHead(pane, c, position, ahead) {
   const { x0, x1 } = pane.window;
   const { palette, fonts } = pane.player;
   const { width, height } = pane.surface;
@@ -8790,9 +8919,10 @@ function paintHead(pane, c, position) {
   c.fillRect(Math.round(x) - 0.75, TOP4, 1.5, bottom - TOP4);
   c.font = `600 11px ${fonts.ui}`;
   const held = pane.live?.bytes[position];
-  const text = held === void 0 ? String(position) : `${position}: ${formatBytes(held)} live`;
+  const said = held === void 0 ? "" : ahead ? `: ${formatBytes(held)} in the plan to come` : ` runs with ${formatBytes(held)} live`;
+  const text = `node ${position}${said}`;
   const w = c.measureText(text).width + 10;
-  const left = Math.min(x - w / 2, width - w - 2);
+  const left = Math.max(2, Math.min(x - w / 2, width - RIGHT5 - w));
   paintTicks(pane, c, left, left + w);
   c.font = `600 11px ${fonts.ui}`;
   c.fillStyle = palette.accent;
@@ -8979,7 +9109,7 @@ function hover2(pane, event) {
 var LEFT6 = 66;
 var RIGHT5 = 12;
 var TOP4 = 16;
-var BOTTOM = 32;
+var BOTTOM = 36;
 var QUIET_MS3 = 350;
 var STEP = 1.6;
 var LEAST_BYTES = 64;
@@ -9002,7 +9132,7 @@ var TimelinePane = class {
     this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
     this.note.hidden = player.tracks.track("life").length > 0;
-    this.peak = new PeakLine(player, (position) => this.goTo(position));
+    this.peak = new PeakLine(player);
     this.peak.element.hidden = !this.note.hidden;
     this.legend = el("div", "vg-legend");
     this.markLegend = el("div", "vg-mark-legend");
@@ -9116,7 +9246,7 @@ var TimelinePane = class {
     const { x0, x1, y0, y1 } = this.window;
     const { plan, player } = this;
     if (!plan) return;
-    const position = player.relations.positionAt(player.step);
+    const position = positionIn(player, plan, player.step);
     const row = player.relations.lifeRow(player.relations.tensorAt(player.step), player.step);
     const [from, to] = row < 0 ? [y0, y1] : spanOf(player, plan, this.stack, row);
     const x = position >= x0 && position < x1 ? position + 0.5 : (x0 + x1) / 2;
@@ -9164,13 +9294,14 @@ var TimelinePane = class {
     const plan = this.player.relations.planAt(step);
     if (plan !== this.plan) this.setPlan(plan);
     if (!plan || this.surface.width < 100) return;
-    const position = this.player.relations.positionAt(step);
-    const key = `${plan.plan} ${position} ${this.player.selected}`;
+    const position = positionIn(this.player, plan, step);
+    const ahead = phaseAt(this.player, plan, step) === "before";
+    const key = `${plan.plan} ${position} ${this.player.selected} ${ahead}`;
     if (key === this.drawn && !this.brush) return;
     this.drawn = this.brush ? "" : key;
     this.surface.blit(this.baked.get(plan) ?? this.keep(plan));
-    paintStep(this, this.surface.begin(), plan, step, position);
-    this.player.rest.after(this, QUIET_MS3, () => this.say(position));
+    paintStep(this, this.surface.begin(), plan, step, position, ahead);
+    this.player.rest.after(this, QUIET_MS3, () => this.say(position, ahead));
   }
   write() {
     if (this.peak.plan !== this.plan) this.peak.show(this.plan);
@@ -9187,20 +9318,16 @@ var TimelinePane = class {
     baked.set(plan, bitmap);
     return bitmap;
   }
-  /** What the picture shows, for those who do not see it. @param {number} position */
-  say(position) {
+  /** What the picture shows, for those who do not see it. @param {number} position @param {boolean} ahead whether the plan is
+   * still to be made */
+  say(position, ahead) {
     const held = this.live?.bytes[position];
-    const now = position < 0 || held === void 0 ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} live. `;
+    const now = position < 0 || held === void 0 ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} ${ahead ? "will be " : ""}live. `;
     this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}${this.marks.size ? ` Marked: ${markWords(this.marks)}.` : ""}`);
   }
-  /** To the nearest event about the node at a position. @param {number} position */
+  /** To the nearest event that places or computes the node at a position. @param {number} position */
   goTo(position) {
-    const { relations, step, tracks } = this.player;
-    const { node } = relations.focus;
-    const at = (i) => relations.planAt(i) === this.plan && tracks.node[i] >= 0 && relations.home.position[node[i]] === position;
-    const back = at(step) ? step : tracks.find(step, -1, at);
-    const ahead = tracks.find(step, 1, at);
-    const target = back < 0 ? ahead : ahead < 0 || step - back <= ahead - step ? back : ahead;
+    const target = this.plan ? eventOf(this.player, this.plan, position, this.player.step) : -1;
     if (target >= 0) this.player.go(target);
   }
   stop() {
@@ -9537,6 +9664,26 @@ var Transport = class {
     this.pause();
   }
 };
+
+// twins.js
+function twinOffer({ tracks, step }, tensor, direction) {
+  const names = tracks.columns.column("tensor.name");
+  const name = names[tensor];
+  if (name < 0) return null;
+  const twins = Array.from(names, (_, t) => t).filter((t) => t !== tensor && names[t] === name);
+  if (!twins.length) return null;
+  const to = tracks.find(step, direction, (i) => twins.some((t) => tracks.speaksOf(i, t)));
+  const twin = to < 0 ? -1 : twins.find((t) => tracks.speaksOf(to, t)) ?? -1;
+  return twin < 0 ? null : { tensor, twin, to, from: step, direction };
+}
+function offerWords({ tracks, relations }, { tensor, twin, direction }) {
+  const graph = (t) => relations.home.graph[t];
+  const name = visible(tracks.name(tensor));
+  const of = graph(tensor) >= 0 ? `${name} of graph ${graph(tensor)}` : `this ${name}`;
+  const other = graph(twin) >= 0 && graph(twin) !== graph(tensor) ? `the ${name} of graph ${graph(twin)}` : `another ${name}`;
+  const [when, key] = direction > 0 ? ["later", "t"] : ["earlier", "T"];
+  return `No ${when} event names ${of}. Press ${key} again to go on with ${other}.`;
+}
 
 // warm.js
 var PAUSE_MS = 60;
@@ -10277,6 +10424,7 @@ var Player = class {
     this.relations = new Relations(this.tracks);
     this.step = this.clamp(options.step ?? 0);
     this.selected = -1;
+    this.offer = null;
     this.history = [];
     this.root = el("div", "vg-player", {
       tabindex: "0",
@@ -10468,8 +10616,23 @@ var Player = class {
     if (what === "node" && node < 0 || what === "tensor" && tensor < 0) return this.notice.say(`This event is about no ${what}.`);
     const to = tracks.find(step, direction, same);
     if (to >= 0) return this.go(to);
+    if (what === "tensor" && this.goOn(tensor, direction)) return;
     const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${visible(tracks.name(what === "tensor" ? tensor : node))}`;
     this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.`);
+  }
+  /** Past a tensor's last event: offers the tensor of the same name in another graph, and goes there when asked again.
+   * @param {number} tensor @param {number} direction @returns {boolean} whether there is one */
+  goOn(tensor, direction) {
+    const { offer } = this;
+    if (offer && offer.tensor === tensor && offer.from === this.step && offer.direction === direction) {
+      this.offer = null;
+      if (this.selected >= 0) this.select(offer.twin);
+      this.go(offer.to);
+      return true;
+    }
+    this.offer = twinOffer(this, tensor, direction);
+    if (this.offer) this.notice.say(offerWords(this, this.offer));
+    return this.offer !== null;
   }
   /** To the first event of the next or previous node. @param {number} direction */
   goToNode(direction) {

@@ -46,6 +46,7 @@ export class GraphPane extends GraphCamera {
     this.marks = new Map();
     this.cost = 0;
     this.resting = 0;
+    this.size = [0, 0];
     this.note = el("div", "vg-empty");
     this.legend = el("div", "vg-legend");
     this.markLegend = el("span", "vg-mark-legend");
@@ -109,7 +110,7 @@ export class GraphPane extends GraphCamera {
       const folding = new Folding(this.player.layout.graphs[index]);
       this.adopt(folding);
       const painter = new GraphPainter(this.player.tracks, folding);
-      drawing = { folding, painter, view: null, bitmap: null, drawn: null, key: "", before: new Map() };
+      drawing = { folding, painter, view: null, bitmap: null, drawn: null, key: "", before: new Map(), byHand: false };
       this.drawings.set(index, drawing);
     }
     return drawing;
@@ -141,7 +142,16 @@ export class GraphPane extends GraphCamera {
     while (baked.length >= this.surface.most) /** @type {Drawing} */ (baked.shift()).bitmap = null;
   }
 
+  /** Another size fits the graph anew; a pane that was only out of sight comes back as it was. */
   resized() {
+    const { width, height } = this.surface;
+    if (width < 2 || height < 2) return;
+    const same = this.size[0] === width && this.size[1] === height;
+    this.size = [width, height];
+    if (same) {
+      for (const drawing of this.drawings.values()) drawing.bitmap = null;
+      return this.redraw();
+    }
     for (const [index, drawing] of this.drawings) {
       drawing.bitmap = null;
       drawing.view = null;
@@ -158,6 +168,8 @@ export class GraphPane extends GraphCamera {
 
   toggleFollow() {
     this.follow = !this.follow;
+    this.followed = -1;
+    if (this.shown) this.shown.byHand = false;
     this.followButton?.setAttribute("aria-pressed", String(this.follow));
     this.redraw();
   }
@@ -202,6 +214,8 @@ export class GraphPane extends GraphCamera {
     for (let s = 0; s < folding.open.length; s++) if (!folding.foldable(s)) folding.open[s] = 0;
     folding.arrange(this.aspect());
     drawing.view = null;
+    drawing.byHand = false;
+    this.followed = -1;
     drawing.before.clear();
     this.folded(drawing);
   }
@@ -284,7 +298,8 @@ export class GraphPane extends GraphCamera {
     const row = folding.rowOf.get(t) ?? -1;
     if (this.follow && row >= 0 && step !== this.followed) {
       const at = folding.anchor(row);
-      this.bringIn(drawing, at.x, at.y, false);
+      if (folding.shown(row) && folding.foldable(folding.sectionOf[row])) this.followIn(drawing, at.x, at.y);
+      else this.bringIn(drawing, at.x, at.y, false);
     }
     this.followed = step;
     const about = player.selected >= 0 ? player.selected : t;

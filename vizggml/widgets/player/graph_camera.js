@@ -8,15 +8,15 @@ import { Surface } from "./dom.js";
 /** @typedef {import("./graph_paint.js").View} View */
 /**
  * @typedef {{folding: Folding, painter: GraphPainter, view: View | null, bitmap: HTMLCanvasElement | null, drawn: View | null,
- *   key: string, before: Map<number, View>}} Drawing `drawn` is the view that the bitmap shows, `key` what else it shows;
- *   `before` the view that a block was opened in
+ *   key: string, before: Map<number, View>, byHand: boolean}} Drawing `drawn` is the view that the bitmap shows, `key` what else it
+ *   shows; `before` the view that a block was opened in; `byHand` whether a person chose how near it is
  */
 
 const [SMALLEST, LARGEST] = [0.02, 4];
 const COMFORT = 1.15;
 const LEGIBLE = 0.85;
-/** Under this scale no box can say anything. */
-const MUTE = 0.36;
+/** Under this scale no box can say anything, and under the other hardly any does. */
+const [MUTE, POOR] = [0.36, 0.6];
 const PAN = 80;
 
 export class GraphCamera {
@@ -57,6 +57,7 @@ export class GraphCamera {
     const drawing = this.shown;
     if (!drawing) return;
     drawing.view = null;
+    drawing.byHand = true;
     this.redraw();
   }
 
@@ -68,6 +69,7 @@ export class GraphCamera {
     const scale = Math.min(LARGEST, Math.max(SMALLEST, view.scale * factor));
     const f = scale / view.scale;
     drawing.view = { scale, x: x - (x - view.x) * f, y: y - (y - view.y) * f };
+    drawing.byHand = true;
     this.redraw();
   }
 
@@ -95,6 +97,14 @@ export class GraphCamera {
     const edge = Math.min(60, width / 6, height / 6);
     if (!centre && sx >= edge && sx <= width - edge && sy >= edge && sy <= height - edge) return;
     drawing.view = { scale: view.scale, x: view.x + width / 2 - sx, y: view.y + height / 2 - sy };
+  }
+
+  /** A node that is followed can be read, unless somebody went away from it. @param {Drawing} drawing @param {number} x
+   * @param {number} y */
+  followIn(drawing, x, y) {
+    if (drawing.byHand || this.viewOf(drawing).scale >= POOR) return this.bringIn(drawing, x, y, false);
+    drawing.view = { scale: LEGIBLE, x: 0, y: 0 };
+    this.bringIn(drawing, x, y, true);
   }
 
   /** Nearer, if the words in boxes cannot be read. @param {Drawing} drawing */

@@ -1,6 +1,6 @@
 // The graph's bitmaps: what does not change from step to step. The nearer, the more a box says.
 
-import { cutEnd, shorten } from "./dom.js";
+import { cutEnd } from "./dom.js";
 import { HEADER } from "./folding.js";
 import { formatDims, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
@@ -16,6 +16,7 @@ import { familyOf } from "./theme.js";
 
 const MONO = 0.602;
 const PAD = 9;
+const WEIGHT = ".weight";
 /** From these scales on a box says its name; its operation and shape too; ne and nb (and, at a step, its offset) too. */
 const [NAMED, NOTED, NEAR] = [0.36, 0.7, 1.75];
 const [EDGES_FROM, OUTLINED_FROM, ROUND_FROM] = [0.07, 0.2, 0.35];
@@ -248,7 +249,7 @@ export class GraphPainter {
       for (const row of rows) {
         const room = Math.floor((w[row] - PAD - (k === 0 ? 9 : 4)) / (size * MONO));
         const text = this.line(tensor[row], k, level);
-        const fits = k === 0 ? shorten(text.length > room ? bare(text) : text, room) : cutEnd(text, room);
+        const fits = k === 0 ? nameIn(text, room) : cutEnd(text, room);
         if (room > 3) c.fillText(fits, folding.x(row) - w[row] / 2 + PAD, folding.y(row) + down);
       }
     });
@@ -274,9 +275,14 @@ export class GraphPainter {
   }
 }
 
-/** A name without what its block and its box say already. @param {string} name */
-function bare(name) {
-  return name.replace(/-\d+(?=$| )/, "").replace(/^blk\.\d+\./, "").replace(/\.weight$/, "");
+/** A name as far as there is room for it: without its layer, which its block tells; its end left out before its beginning, but
+ * never that it is a weight. @param {string} name @param {number} room in characters */
+export function nameIn(name, room) {
+  if (name.length <= room) return name;
+  const bare = name.replace(/-\d+(?=$| )/, "").replace(/^blk\.\d+\./, "");
+  if (bare.length <= room || !bare.endsWith(WEIGHT)) return cutEnd(bare, room);
+  const stem = bare.slice(0, -WEIGHT.length);
+  return stem.length + 2 <= room ? `${stem}.w` : room < 6 ? "" : `${stem.slice(0, room - 3)}….w`;
 }
 
 /** How far under its middle each line of a near box stands, and its size; the last is left for the step.

@@ -2,21 +2,21 @@
 
 import { searchAt, searchWords } from "./candidates.js";
 import { Surface, cutEnd, el, iconButton } from "./dom.js";
+import { UNKNOWN, UNKNOWN_WORDS, paintFree, paintOwned, paintUnknown } from "./map_blocks.js";
 import { BufferBars } from "./map_buffers.js";
 import { CHIP_LINE, chipsAt, paintChips } from "./map_chips.js";
 import { Lanes } from "./map_lanes.js";
 import { Motion } from "./map_motion.js";
+import { madeAt, phaseAt } from "./phase.js";
 import { chunkNumber } from "./relations.js";
 import { ReserveLine } from "./reserve.js";
 import { formatBytes, visible } from "./sentence.js";
-import { familyOf } from "./theme.js";
 import { byteTicks } from "./ticks.js";
-import { UsageLine } from "./usage.js";
+import { UsageLine, unknownParts } from "./usage.js";
 
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {import("./map_lanes.js").Lane} Lane */
-/** @typedef {{x: number, w: number, y: number, h: number, owner: number, offset: number, size: number, endless: boolean,
- *   allocator: number, chunk: number}} Block */
+/** @typedef {import("./map_blocks.js").Block} Block */
 
 const LEFT = 12;
 const RIGHT = 12;
@@ -256,18 +256,35 @@ export class MapPane {
         used += size[row];
         owned.push(block);
       } else if (!endless) {
-        this.drawFree(c, block);
+        paintFree(this.player, c, block);
       }
     });
-    for (const block of owned) this.drawOwned(c, block);
+    for (const block of owned) paintOwned(this.player, c, block);
+    for (const [from, to] of unknownParts(this.blocks.filter((b) => b.allocator === lane.allocator && b.chunk === lane.chunk), now)) {
+      const x = this.x(from, lane.extent);
+      const block = { x, w: Math.max(THINNEST, this.x(to, lane.extent) - x), y: top, h: bar, owner: UNKNOWN, offset: from, size: to - from, endless: false, allocator: lane.allocator, chunk: lane.chunk };
+      this.blocks.push(block);
+      paintUnknown(this.player, c, block);
+      used += to - from;
+    }
     this.drawExtent(c, lane, now, top, bar, end);
     const view = this.viewOf(lane, y + HEAD, top, bar);
     this.views.push(view);
     paintChips(this.player, c, view, chipsAt(this.player, step, view));
     this.drawAxis(c, lane, top + bar);
     c.restore();
-    const held = now < 0 ? "not open" : `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
-    this.head(c, this.lanes.nameOf(lane, step), ((now >= 0 || lane.chunk === 0) && this.lookedFor(lane, step)) || held, y);
+    const said = (now >= 0 || lane.chunk === 0) && this.lookedFor(lane, step);
+    this.head(c, this.lanes.nameOf(lane, step), said || this.heldWords(lane, step, used, now), y);
+  }
+
+  /** How much of a chunk is taken, and at which point of the plan that is so. @param {Lane} lane @param {number} step
+   * @param {number} used @param {number} now how large it is, -1 where it is not open */
+  heldWords(lane, step, used, now) {
+    if (now < 0) return "nothing planned yet";
+    const plan = this.player.relations.planAt(step);
+    const phase = plan?.allocators.includes(lane.allocator) ? phaseAt(this.player, plan, step) : "before";
+    const of = `${formatBytes(used)} held of ${formatBytes(Math.max(used, now))}`;
+    return phase === "planned" && plan && madeAt(this.player, plan) > plan.begin ? `when all is planned: ${of}` : of;
   }
 
   /** @param {Lane} lane @param {number} y @param {number} top @param {number} bar @returns {import("./map_chips.js").LaneView} */
@@ -280,7 +297,7 @@ export class MapPane {
   lookedFor(lane, step) {
     const { tracks } = this.player;
     const search = searchAt(tracks, step);
-    if (!search || search.allocator !== lane.allocator) return "";
+    if (!search || search.allocator !== lane.allocator || tracks.kindOf(step).name === "TensorAssigned") return "";
     return `looking for ${formatBytes(search.size)}${search.tensor >= 0 ? ` for ${visible(tracks.name(search.tensor))}` : ""}`;
   }
 
@@ -293,46 +310,6 @@ export class MapPane {
       if (allocator[row] === lane.allocator && chunk[row] === lane.chunk) now = size[row];
     });
     return now;
-  }
-
-  /** @param {CanvasRenderingContext2D} c @param {Block} block */
-  drawFree(c, { x, w, y, h }) {
-    const { palette } = this.player;
-    c.fillStyle = palette.free;
-    c.fillRect(x, y, w, h);
-    c.strokeStyle = palette.edge;
-    c.lineWidth = 1;
-    c.setLineDash([2, 3]);
-    if (w > 3) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    c.setLineDash([]);
-    if (w < 34) return;
-    c.fillStyle = palette.faint;
-    c.font = `11px ${this.player.fonts.ui}`;
-    c.textBaseline = "middle";
-    c.fillText("free", x + 6, y + h / 2);
-  }
-
-  /** @param {CanvasRenderingContext2D} c @param {Block} block */
-  drawOwned(c, { x, w, y, h, owner, size }) {
-    const { palette, tracks, fonts, selected, relations } = this.player;
-    c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
-    c.fillRect(x, y, Math.max(1, w - 1), h);
-    if (selected >= 0 && relations.root(selected) === owner) {
-      c.strokeStyle = palette.ink;
-      c.lineWidth = 2;
-      c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
-    }
-    const room = Math.floor((w - 10) / 6.4);
-    const name = cutEnd(visible(tracks.name(owner)), room);
-    if (!name) return;
-    const bytes = formatBytes(size);
-    c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
-    c.textBaseline = "middle";
-    c.font = `10.5px ${fonts.mono}`;
-    const two = h >= 34 && bytes.length <= room;
-    c.fillText(name, x + 6, y + h / 2 - (two ? 7 : 0));
-    c.font = `10.5px ${fonts.ui}`;
-    if (two) c.fillText(bytes, x + 6, y + h / 2 + 8);
   }
 
   /** The chunk's size so far: what lies beyond is not asked for yet.
@@ -431,6 +408,7 @@ export class MapPane {
       ["offset", String(block.offset)],
       ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)],
     ]);
+    if (block.owner === UNKNOWN) return tip.show(this.surface.box, event.offsetX, event.offsetY, UNKNOWN_WORDS, where);
     if (block.owner < 0) {
       const search = searchAt(tracks, step);
       const looked = search?.candidates.find((c) => c.chunk === block.chunk && c.offset === block.offset && search.allocator === block.allocator);

@@ -2,6 +2,7 @@
 
 import { el, setText } from "./dom.js";
 import { liveSet } from "./live.js";
+import { peakEvent } from "./phase.js";
 import { planWords } from "./plans.js";
 import { formatBytes, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
@@ -14,14 +15,13 @@ import { familyOf } from "./theme.js";
 const MOST = 24;
 
 export class PeakLine {
-  /** @param {Player} player @param {(position: number) => void} goTo */
-  constructor(player, goTo) {
+  /** @param {Player} player */
+  constructor(player) {
     this.player = player;
-    this.goTo = goTo;
     /** @type {Plan | null} */
     this.plan = null;
     this.words = el("div", "vg-footnote");
-    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to the node at the peak (P)" });
+    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to where the plan is fullest (P)" });
     this.button.addEventListener("click", () => this.go());
     this.list = el("div", "vg-peak-list", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
     this.row = el("div", "vg-peak", {}, [this.button, this.list]);
@@ -34,9 +34,11 @@ export class PeakLine {
     this.marked = -2;
   }
 
-  /** To the peak. */
+  /** To the peak: the event at which the map is full. */
   go() {
-    if (this.plan) this.goTo(this.plan.peakPosition);
+    const { plan, player } = this;
+    const to = plan ? peakEvent(player, plan, player.step) : -1;
+    if (to >= 0 && to !== player.step) player.go(to);
   }
 
   /** @param {Plan | null} plan */

@@ -19,8 +19,8 @@ const PADDING = 256;
  *   bytes, the event that reserved them and for which graph, -1 where the trace does not tell
  * @typedef {{plan: number, graph: number, allocators: number[], begin: number, end: number, rows: Int32Array,
  *   rowOf: Map<number, number>, positions: number, chunks: PlannedChunk[], size: number, whole: number, used: number,
- *   buffers: Standing, peakPosition: number, atPeak: number[]}} Plan `used` is the highest byte taken, padding included, over
- *   all chunks; `size` what the drawing covers
+ *   buffers: Standing, top: number, peakPosition: number, atPeak: number[]}} Plan `used` is the highest byte taken, padding
+ *   included, over all chunks, and `top` the row that reaches it; `size` what the drawing covers
  */
 
 /** The number of an allocator's chunk in a plan. @param {Plan} plan @param {number} allocator @param {number} chunk */
@@ -123,6 +123,7 @@ function readPlan(tracks, plan, list, begin, end) {
     whole: chunks.reduce((sum, entry) => sum + entry.whole, 0),
     used,
     buffers: buffersOf(tracks, begin, end),
+    top,
     peakPosition,
     atPeak,
   };

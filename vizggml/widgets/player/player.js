@@ -21,6 +21,7 @@ import { Tip } from "./tip.js";
 import { TokensPane } from "./tokens.js";
 import { Tracks } from "./tracks.js";
 import { Transport } from "./transport.js";
+import { offerWords, twinOffer } from "./twins.js";
 import { warm } from "./warm.js";
 
 export { compare } from "./compare.js";
@@ -54,6 +55,8 @@ export class Player {
     this.relations = new Relations(this.tracks);
     this.step = this.clamp(options.step ?? 0);
     this.selected = -1;
+    /** @type {import("./twins.js").Offer | null} */
+    this.offer = null;
     /** @type {number[]} */
     this.history = [];
     this.root = el("div", "vg-player", {
@@ -263,8 +266,24 @@ export class Player {
     if ((what === "node" && node < 0) || (what === "tensor" && tensor < 0)) return this.notice.say(`This event is about no ${what}.`);
     const to = tracks.find(step, direction, same);
     if (to >= 0) return this.go(to);
+    if (what === "tensor" && this.goOn(tensor, direction)) return;
     const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${visible(tracks.name(what === "tensor" ? tensor : node))}`;
     this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.`);
+  }
+
+  /** Past a tensor's last event: offers the tensor of the same name in another graph, and goes there when asked again.
+   * @param {number} tensor @param {number} direction @returns {boolean} whether there is one */
+  goOn(tensor, direction) {
+    const { offer } = this;
+    if (offer && offer.tensor === tensor && offer.from === this.step && offer.direction === direction) {
+      this.offer = null;
+      if (this.selected >= 0) this.select(offer.twin);
+      this.go(offer.to);
+      return true;
+    }
+    this.offer = twinOffer(this, tensor, direction);
+    if (this.offer) this.notice.say(offerWords(this, this.offer));
+    return this.offer !== null;
   }
 
   /** To the first event of the next or previous node. @param {number} direction */

@@ -14,15 +14,15 @@ function reason({ tracks }, r) {
   const name = tensor >= 0 ? visible(tracks.name(tensor)) : "a tensor";
   switch (why) {
     case "asked":
-      return "asked for";
+      return "before anything is computed";
     case "node count":
-      return had ? `${needed} nodes, planned were ${had}` : `${needed} nodes, nothing was planned`;
+      return had ? `it has ${needed} nodes, the last plan ${had}` : "there was no plan yet";
     case "leaf count":
-      return `${needed} leafs, planned were ${had}`;
+      return `it has ${needed} leafs, the last plan ${had}`;
     case "tensor size":
-      return `${name} had ${formatBytes(had)}, needs ${formatBytes(needed)}`;
+      return `${name} needs ${formatBytes(needed)}, planned were ${formatBytes(had)}`;
     case "backend":
-      return `${name} is now for backend ${needed}, was for ${had}`;
+      return `${name} is on backend ${needed} now, on ${had} before`;
     default:
       return visible(why);
   }
@@ -50,17 +50,18 @@ export class ReserveLine {
     Object.assign(this, { row, now });
     this.element.disabled = row < 0;
     this.element.classList.toggle("vg-marked", now);
-    setText(this.element, row < 0 ? "Nothing is planned anew yet." : this.words(row, now));
+    setText(this.element, row < 0 ? "No memory is planned yet in this recording." : this.words(row, now));
   }
 
   /** @param {number} row @param {boolean} now */
   words(row, now) {
     const { tracks } = this.player;
     const track = tracks.track("reserve");
-    const anew = track.col("anew")[row] ? "the buffer is allocated anew" : "the buffer stays";
+    const buffer = track.col("anew")[row] ? "in a new buffer" : "the buffer that stands is large enough";
     const size = track.col("size")[row];
     const graph = track.col("graph")[row];
     const what = graph >= 0 ? `graph ${graph}` : "a graph";
-    return `${now ? "Planning" : "Planned for"} ${what}: ${reason(this.player, row)}; ${formatBytes(size)}, ${anew}`;
+    const first = track.str("why", row) === "asked" || (track.str("why", row) === "node count" && !track.col("had")[row]);
+    return `${now ? "Being planned" : "Planned"}${first ? "" : " anew"} for ${what}, ${reason(this.player, row)}: ${formatBytes(size)}, ${buffer}`;
   }
 }

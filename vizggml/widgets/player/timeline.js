@@ -4,6 +4,7 @@ import { Surface, el, iconButton } from "./dom.js";
 import { liveSet } from "./live.js";
 import { markKeys, markWords } from "./marks.js";
 import { PeakLine } from "./peak.js";
+import { eventOf, phaseAt, positionIn } from "./phase.js";
 import { formatBytes } from "./sentence.js";
 import { FAMILIES, familyOf } from "./theme.js";
 import { bake, paintStep } from "./timeline_paint.js";
@@ -20,7 +21,7 @@ import { about, kept, scaled, whole } from "./timeline_zoom.js";
 export const LEFT = 66;
 export const RIGHT = 12;
 export const TOP = 16;
-export const BOTTOM = 32;
+export const BOTTOM = 36;
 const QUIET_MS = 350;
 const STEP = 1.6;
 const LEAST_BYTES = 64;
@@ -53,7 +54,7 @@ export class TimelinePane {
     this.surface = new Surface("Lifetimes of tensors over the execution order", () => this.resized());
     this.note = el("div", "vg-empty", { text: "No memory was planned in this trace." });
     this.note.hidden = player.tracks.track("life").length > 0;
-    this.peak = new PeakLine(player, (position) => this.goTo(position));
+    this.peak = new PeakLine(player);
     this.peak.element.hidden = !this.note.hidden;
     this.legend = el("div", "vg-legend");
     this.markLegend = el("div", "vg-mark-legend");
@@ -176,7 +177,7 @@ export class TimelinePane {
     const { x0, x1, y0, y1 } = this.window;
     const { plan, player } = this;
     if (!plan) return;
-    const position = player.relations.positionAt(player.step);
+    const position = positionIn(player, plan, player.step);
     const row = player.relations.lifeRow(player.relations.tensorAt(player.step), player.step);
     const [from, to] = row < 0 ? [y0, y1] : spanOf(player, plan, this.stack, row);
     const x = position >= x0 && position < x1 ? position + 0.5 : (x0 + x1) / 2;
@@ -231,13 +232,14 @@ export class TimelinePane {
     const plan = this.player.relations.planAt(step);
     if (plan !== this.plan) this.setPlan(plan);
     if (!plan || this.surface.width < 100) return;
-    const position = this.player.relations.positionAt(step);
-    const key = `${plan.plan} ${position} ${this.player.selected}`;
+    const position = positionIn(this.player, plan, step);
+    const ahead = phaseAt(this.player, plan, step) === "before";
+    const key = `${plan.plan} ${position} ${this.player.selected} ${ahead}`;
     if (key === this.drawn && !this.brush) return;
     this.drawn = this.brush ? "" : key;
     this.surface.blit(this.baked.get(plan) ?? this.keep(plan));
-    paintStep(this, this.surface.begin(), plan, step, position);
-    this.player.rest.after(this, QUIET_MS, () => this.say(position));
+    paintStep(this, this.surface.begin(), plan, step, position, ahead);
+    this.player.rest.after(this, QUIET_MS, () => this.say(position, ahead));
   }
 
   write() {
@@ -257,21 +259,17 @@ export class TimelinePane {
     return bitmap;
   }
 
-  /** What the picture shows, for those who do not see it. @param {number} position */
-  say(position) {
+  /** What the picture shows, for those who do not see it. @param {number} position @param {boolean} ahead whether the plan is
+   * still to be made */
+  say(position, ahead) {
     const held = this.live?.bytes[position];
-    const now = position < 0 || held === undefined ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} live. `;
+    const now = position < 0 || held === undefined ? "" : `At position ${position} of ${this.plan?.positions}, ${formatBytes(held)} ${ahead ? "will be " : ""}live. `;
     this.surface.canvas.setAttribute("aria-label", `Lifetimes of tensors over the execution order. ${now}${this.peak.describe()}${this.marks.size ? ` Marked: ${markWords(this.marks)}.` : ""}`);
   }
 
-  /** To the nearest event about the node at a position. @param {number} position */
+  /** To the nearest event that places or computes the node at a position. @param {number} position */
   goTo(position) {
-    const { relations, step, tracks } = this.player;
-    const { node } = relations.focus;
-    const at = (/** @type {number} */ i) => relations.planAt(i) === this.plan && tracks.node[i] >= 0 && relations.home.position[node[i]] === position;
-    const back = at(step) ? step : tracks.find(step, -1, at);
-    const ahead = tracks.find(step, 1, at);
-    const target = back < 0 ? ahead : ahead < 0 || step - back <= ahead - step ? back : ahead;
+    const target = this.plan ? eventOf(this.player, this.plan, position, this.player.step) : -1;
     if (target >= 0) this.player.go(target);
   }
 

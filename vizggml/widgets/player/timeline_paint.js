@@ -48,14 +48,15 @@ export function bake(pane, c, plan) {
   paintPeak(pane, c, plan);
 }
 
-/** @param {Pane} pane @param {Context} c @param {Plan} plan @param {number} step @param {number} position */
-export function paintStep(pane, c, plan, step, position) {
+/** @param {Pane} pane @param {Context} c @param {Plan} plan @param {number} step @param {number} position
+ * @param {boolean} ahead whether the plan is still to be made: nothing lives yet */
+export function paintStep(pane, c, plan, step, position, ahead) {
   clip(pane, c);
-  paintAlive(pane, c, plan, position);
+  if (!ahead) paintAlive(pane, c, plan, position);
   paintSelected(pane, c, plan, step);
-  if (pane.live && !pane.stack.from) paintLiveSet(pane.player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) }, position);
+  if (pane.live && !pane.stack.from && !ahead) paintLiveSet(pane.player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) }, position);
   c.restore();
-  paintHead(pane, c, position);
+  paintHead(pane, c, position, ahead);
   paintBrush(pane, c);
 }
 
@@ -102,7 +103,7 @@ function axisNames(pane, c, up) {
   c.font = `10.5px ${pane.player.fonts.ui}`;
   c.fillStyle = pane.player.palette.soft;
   c.textAlign = "right";
-  c.fillText("position in the execution order (not time)", width - RIGHT, height - BOTTOM + 23);
+  c.fillText("position in the execution order (not time)", width - RIGHT, height - BOTTOM + 27);
   c.textAlign = "left";
   c.fillText(up, 12, 7);
 }
@@ -239,8 +240,9 @@ function paintSelected(pane, c, plan, step) {
   c.strokeRect(x - 1, y - 1, w + 2, h + 2);
 }
 
-/** @param {Pane} pane @param {Context} c @param {number} position */
-function paintHead(pane, c, position) {
+/** The position, and whose the bytes are that stand beside it: the node's when it runs, not the step's.
+ * @param {Pane} pane @param {Context} c @param {number} position @param {boolean} ahead */
+function paintHead(pane, c, position, ahead) {
   const { x0, x1 } = pane.window;
   const { palette, fonts } = pane.player;
   const { width, height } = pane.surface;
@@ -251,9 +253,10 @@ function paintHead(pane, c, position) {
   c.fillRect(Math.round(x) - 0.75, TOP, 1.5, bottom - TOP);
   c.font = `600 11px ${fonts.ui}`;
   const held = pane.live?.bytes[position];
-  const text = held === undefined ? String(position) : `${position}: ${formatBytes(held)} live`;
+  const said = held === undefined ? "" : ahead ? `: ${formatBytes(held)} in the plan to come` : ` runs with ${formatBytes(held)} live`;
+  const text = `node ${position}${said}`;
   const w = c.measureText(text).width + 10;
-  const left = Math.min(x - w / 2, width - w - 2);
+  const left = Math.max(2, Math.min(x - w / 2, width - RIGHT - w));
   paintTicks(pane, c, left, left + w);
   c.font = `600 11px ${fonts.ui}`;
   c.fillStyle = palette.accent;

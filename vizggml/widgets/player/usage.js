@@ -23,8 +23,11 @@ export function usageAt({ tracks }, step, allocators) {
   for (const size of sizes.values()) usage.size += size;
   const block = tracks.track("block");
   const [offset, size, owner] = ["offset", "size", "owner"].map((n) => block.col(n));
+  /** @type {Map<number, {offset: number, size: number}[]>} */
+  const told = new Map([...sizes.keys()].map((k) => [k, []]));
   block.each(step, (r) => {
     if (!allocators.has(block.col("allocator")[r])) return;
+    told.get(key(block, r))?.push({ offset: offset[r], size: size[r] });
     if (owner[r] >= 0) {
       usage.held += size[r];
       usage.padding += Math.max(0, size[r] - tracks.nbytes(owner[r]));
@@ -37,7 +40,23 @@ export function usageAt({ tracks }, step, allocators) {
     usage.pieces++;
     usage.largest = Math.max(usage.largest, there);
   });
+  for (const [k, blocks] of told) for (const [from, to] of unknownParts(blocks, sizes.get(k))) usage.held += to - from;
   return usage;
+}
+
+/** The parts of a chunk that no block of the trace tells of: tensors from before the recording hold them.
+ * @param {{offset: number, size: number}[]} blocks a size below 0 has no end @param {number} size of the chunk so far
+ * @returns {[number, number][]} from and to */
+export function unknownParts(blocks, size) {
+  /** @type {[number, number][]} */
+  const parts = [];
+  let end = 0;
+  for (const block of [...blocks].sort((p, q) => p.offset - q.offset)) {
+    if (block.offset > end && end < size) parts.push([end, Math.min(block.offset, size)]);
+    end = block.size < 0 ? Infinity : Math.max(end, block.offset + block.size);
+  }
+  if (blocks.length && end < size) parts.push([end, size]);
+  return parts;
 }
 
 /** The bytes of a plan's chunks that hold a tensor at any time while it stands. @param {Player} player @param {Plan} plan */
@@ -69,7 +88,7 @@ function covered(list) {
 }
 
 const TILES = /** @type {const} */ ([
-  ["live", "Held by tensors at this step, padding included"],
+  ["held", "By tensors at this step, padding included"],
   ["lower bound", "The most that lives at any one time: no plan of this graph takes less"],
   ["free in pieces", "Free within the chunk's size so far, and in how many pieces"],
   ["largest free", "The largest tensor that fits without growing the chunk. Far less than all that is free: the memory is fragmented"],
@@ -99,7 +118,7 @@ export class UsageLine {
     const bound = plan ? (liveSet(player, plan.plan)?.bound ?? 0) : 0;
     const buffer = plan ? plan.buffers.size || plan.whole : 0;
     const never = plan ? Math.max(0, buffer - everUsed(player, plan)) : 0;
-    setText(values.live, formatBytes(usage.held));
+    setText(values.held, formatBytes(usage.held));
     setText(values["lower bound"], bound ? formatBytes(bound) : "–");
     setText(values["free in pieces"], usage.pieces ? `${formatBytes(usage.free)} in ${usage.pieces}` : "0 B");
     setText(values["largest free"], formatBytes(usage.largest));

@@ -1,0 +1,94 @@
+"""To the peak of a plan, and from a tensor to its like in another graph: the step, the map and the words agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_memory_panes import three_allocations
+from tests.browser.test_player_events import OpenPage, drawn_at, opened, steps_of
+from vizggml import ggml
+from vizggml.events import TensorAssigned, TensorNamed
+from vizggml.llama.model import load_model
+from vizggml.timeline.record import record
+from vizggml.timeline.trace import Trace
+
+
+@pytest.fixture(scope="module")
+def midway() -> Trace:
+    """A token decoded by a context that stood: its memory was planned before."""
+    context = load_model("tiny").context(n_ctx=64, n_ubatch=16, n_threads=1, fast=False)
+    context.decode([1])
+    with record() as trace:
+        context.decode([2])
+    return trace
+
+
+def here(page: Page) -> int:
+    return int(page.locator(".vg-goto").input_value())
+
+
+def drawn_at_the_peak(page: Page) -> list[str]:
+    """Goes there from the start; what is written in the pictures then."""
+    page.keyboard.press("Home")
+    expect(page.locator(".vg-goto")).to_have_value("0")
+    page.evaluate("drawn.length = 0")
+    page.keyboard.press("P")
+    expect(page.locator(".vg-goto")).not_to_have_value("0")
+    return list(page.evaluate("new Promise((resolve) => requestAnimationFrame(() => resolve(drawn.slice())))"))
+
+
+def test_the_peak_is_where_the_place_is_given(tmp_path: Path, open_page: OpenPage) -> None:
+    """wx and wx+b, 8 bytes each, are all that ever lives at once: the map is full when wx+b has its place."""
+    trace = three_allocations()
+    page = opened(trace, tmp_path, open_page)
+    page.locator(".vg-sentence").click()
+    page.keyboard.press("P")
+    assert here(page) == steps_of(trace, TensorAssigned)[1]
+    expect(page.locator(".vg-sentence")).to_contain_text("wx+b has its place in the plan")
+    drawn = drawn_at_the_peak(page)
+    assert "16 B held of 16 B" in drawn
+    assert "node 1 runs with 16 B live" in drawn
+
+
+def test_a_plan_made_before_is_at_its_peak_when_the_node_runs(
+    midway: Trace, tmp_path: Path, open_page: OpenPage
+) -> None:
+    page = opened(midway, tmp_path, open_page)
+    page.locator(".vg-sentence").click()
+    page.keyboard.press("P")
+    expect(page.locator(".vg-kind")).to_have_text("NodeBegin")
+    position = page.locator(".vg-at-peak").inner_text().rsplit(" ", 1)[1]
+    drawn = drawn_at_the_peak(page)
+    said = next(text for text in drawn if text.startswith(f"node {position} runs with "))
+    live = said.removeprefix(f"node {position} runs with ").removesuffix(" live")
+    assert any(text.startswith(f"{live} held of ") for text in drawn)
+
+
+def test_what_was_held_before_the_recording_is_labelled(midway: Trace, tmp_path: Path, open_page: OpenPage) -> None:
+    drawn = drawn_at(opened(midway, tmp_path, open_page), midway.tracks().opening)
+    assert "held from before the recording" in drawn
+    assert not any(text.startswith("0 B held") for text in drawn)
+
+
+def test_a_tensor_goes_on_in_the_next_graph(tmp_path: Path, open_page: OpenPage) -> None:
+    with record() as trace:
+        for _ in range(2):
+            ctx = ggml.Context(mem_size=1 << 20, no_alloc=True)
+            ggml.Graph(ctx).build_forward_expand(ggml.relu(ctx, ctx.new_tensor("F32", (2,), "x")).set_name("out"))
+    first, second = (i for i in steps_of(trace, TensorNamed) if list(trace.events)[i].name == "out")
+    page = opened(trace, tmp_path, open_page, first)
+    page.locator(".vg-sentence").click()
+    notice = page.locator(".vg-notice")
+    for _ in range(30):
+        page.keyboard.press("t")
+        if "vg-shown" in (notice.get_attribute("class") or ""):
+            break
+    expect(notice).to_have_text("No later event names out of graph 0. Press t again to go on with the out of graph 1.")
+    assert here(page) < second
+    page.keyboard.press("t")
+    expect(page.locator(".vg-sentence")).to_contain_text("out")
+    assert first < here(page) <= second
+    assert here(page) > max(i for i in steps_of(trace, TensorNamed) if i < second) - 3
