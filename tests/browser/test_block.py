@@ -55,3 +55,12 @@ def test_before_there_is_one_it_says_how_to_get_it(trace: Trace, tmp_path: Path,
     expect(page.locator(".vg-block .vg-empty")).to_contain_text("vg.record(values=True)")
     page.keyboard.press("End")
     expect(page.locator(".vg-block .vg-empty")).to_be_hidden()
+
+
+def test_a_narrow_pane_keeps_each_field_on_its_line(trace: Trace, tmp_path: Path, open_page: OpenPage) -> None:
+    page = alone(trace, "block", tmp_path, open_page, len(trace) - 1)
+    page.set_viewport_size({"width": 480, "height": 800})
+    lefts = "[...document.querySelectorAll('.vg-block-fields i')].map((i) => i.getBoundingClientRect().left)"
+    expect(page.locator(".vg-block-says").first).to_be_hidden()
+    assert len(set(page.evaluate(lefts))) == 1
+    expect(page.locator(".vg-block-fields")).to_contain_text("bytes 4–19")

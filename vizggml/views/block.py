@@ -104,7 +104,7 @@ def draw_block(facts: BlockFacts) -> Pane:
     colours = [f"f{FIELD_COLOURS[k % len(FIELD_COLOURS)]}" for k in range(len(facts.fields))]
     of_byte = {i: colour for colour, f in zip(colours, facts.fields, strict=True) for i in range(f.start, f.stop)}
     cells = [(f"{byte:02x}", of_byte.get(i, "free"), 1.0) for i, byte in enumerate(facts.data)]
-    out += _cells(cells, y, "on")
+    out += _cells(cells, y, "name on")
     y += HIGH * -(-len(cells) // ACROSS) + 10
     for colour, f in zip(colours, facts.fields, strict=True):
         where = f"bytes {f.start}–{f.stop - 1}" if f.stop - f.start > 1 else f"byte {f.start}"

@@ -164,7 +164,7 @@ class BlockView {
       const range = stop[f] - start[f] > 1 ? `bytes ${start[f]}–${stop[f] - 1}` : `byte ${start[f]}`;
       const swatch = el("i");
       swatch.style.background = colour;
-      lines.push(swatch, el("span", "vg-mono", { text: name }), el("span", "vg-soft", { text: range }), el("span", "vg-block-meaning", { text: meaning }), el("span", "vg-soft vg-mono", { text: says, title: says }));
+      lines.push(swatch, el("span", "vg-mono", { text: name }), el("span", "vg-soft", { text: range }), el("span", "vg-block-meaning", { text: meaning }), el("span", "vg-soft vg-mono vg-block-says", { text: says, title: says }));
       for (let i = start[f]; i < stop[f]; i++) {
         const cell = el("span", "", { text: data[i].toString(16).padStart(2, "0"), title: `byte ${i} of ${name}: ${data[i]}` });
         cell.style.background = colour;
