@@ -62,7 +62,10 @@ def test_alloc_says_what_no_allocator_does_without(relu: Path) -> None:
     """By hand: W, x, b and the first result live at node 0, 32 bytes each with their padding; six tensors in all."""
     report = json.loads(vizggml("alloc", relu, "--json").stdout)
     assert report["live"] == {"bound": 128, "no_reuse": 192, "peak_node": 3}
-    told = "lower bound 128 bytes, no reuse 192 bytes: the lower bound is reached"
+    told = (
+        "lower bound 128 bytes (the most that lives at once), "
+        "no reuse 192 bytes (if no two tensors shared memory): the lower bound is reached"
+    )
     assert vizggml("alloc", relu).stdout.splitlines()[-1] == told
     # without its padding the same is 24 + 12 + 8 + 8 bytes
     report = json.loads(vizggml("alloc", relu, "--alignment", "1", "--json").stdout)

@@ -15,11 +15,13 @@ def diff(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="also write a page with both side by side (.html)")
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="list every change, not only the weightiest")] = False,
     json_: Annotated[bool, typer.Option("--json", help="answer in JSON")] = False,
 ) -> None:
     """Compare two traces by structure: nodes, plans of memory, events. Nothing is run."""
     from vizggml.cli_export import check_output
     from vizggml.timeline.diff import diff as compared
+    from vizggml.timeline.diff_words import text
     from vizggml.timeline.trace import load_trace
 
     if output is not None:
@@ -33,6 +35,8 @@ def diff(
     if json_:
         print(json.dumps({**found.answer(), **({"output": str(output)} if output is not None else {})}))
         return
-    print(repr(found))
+    at = found.pairs.index(found.main) if found.main is not None else 0
+    more = f"--all lists them, --json has every tensor in .pairs[{at}].changes"
+    print(text(found, None, more) if all_ else text(found, more=more))
     if output is not None:
         print(f"\n{output}: both side by side, {output.stat().st_size} bytes")

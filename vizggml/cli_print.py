@@ -48,7 +48,7 @@ def print_alloc(path: Path, report: AllocReport, names: dict[str, str]) -> None:
         table.add_row(id, escape(names[id]), str(at["chunk"]), f"{at['offset']:,}", f"{at['size']:,}", reuses)
     console = Console()
     console.print(table)
-    console.print(f"{report['size']:,} bytes in {len(chunks)} chunk{'s' if len(chunks) != 1 else ''}")
+    console.print(f"{report['size']:,} bytes in {_n(len(chunks), 'chunk')}: the pieces that the buffer is made of")
 
 
 def live_line(live: Liveness, reached: Reached) -> str:
@@ -56,7 +56,10 @@ def live_line(live: Liveness, reached: Reached) -> str:
     above = (
         f"{reached.above_bound:,} more than the lower bound" if reached.above_bound else "the lower bound is reached"
     )
-    return f"lower bound {live.bound:,} bytes, no reuse {live.no_reuse:,} bytes: {above}"
+    return (
+        f"lower bound {live.bound:,} bytes (the most that lives at once), "
+        f"no reuse {live.no_reuse:,} bytes (if no two tensors shared memory): {above}"
+    )
 
 
 def print_plan(name: str, found: Plan, others: Sequence[Otherwise], fitted: Fit | None) -> None:

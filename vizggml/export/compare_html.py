@@ -16,7 +16,7 @@ from vizggml.export.html import hash_of, packed, script_of
 from vizggml.files import write_whole
 from vizggml.timeline.diff import Diff
 from vizggml.timeline.diff_words import figure_rows
-from vizggml.views.compare import comparison
+from vizggml.views.compare import comparison, opening
 from vizggml.views.graph_layout import layout
 from vizggml.views.labels import visible
 from vizggml.views.memory import check_step
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 def compare_html(
     found: Diff, *, step: int | None = None, panes: Iterable[str] | None = None, title: str | None = None
 ) -> str:
-    """The page of a comparison; A opens at `step` (None: after its snapshot), B where it answers.
+    """The page of a comparison; A opens at `step` (None: where it holds the most memory), B where it answers.
 
     `#step=N` in its address, a step of A, takes both elsewhere. VizggmlError for a step outside of A, and for a trace
     without events.
     """
-    step = found.a.opening if step is None else check_step(found.a, step)
+    step = opening(found) if step is None else check_step(found.a, step)
     options: dict[str, object] = {"step": step}
     if panes is not None:
         options["panes"] = [panes] if isinstance(panes, str) else list(panes)

@@ -19,7 +19,10 @@ KINDS = ("removed", "added", "changed", "grown", "shrunk", "longer", "shorter", 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A tensor's place in a plan; `first` and `last` are positions of the execution order, both inside."""
+    """A tensor's place in a plan; `first` and `last` are positions of the execution order, both inside.
+
+    `reuses` is the tensor whose place it takes over, -1 for none.
+    """
 
     chunk: int
     offset: int
@@ -27,6 +30,7 @@ class Life:
     first: int
     last: int
     freed_by: int
+    reuses: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class Plans:
         if graph not in self.of_graph:
             return {}
         rows = np.flatnonzero(self._life["plan"] == self.of_graph[graph])
-        fields = ("tensor", "chunk", "offset", "size", "first", "last", "freed_by")
+        fields = ("tensor", "chunk", "offset", "size", "first", "last", "freed_by", "reuses")
         read = zip(*(self._life[f][rows].astype(np.int64).tolist() for f in fields), strict=True)
         return {tensor: Life(*rest) for tensor, *rest in read}
 
@@ -163,8 +167,12 @@ class Group:
         """`kq`: without the layer's number where it stands for several layers; unnamed nodes by their operation."""
         if len(self.members) > 1 and not self.first.kin:
             return self.first.op
-        kin = self.first.kin.replace("-#", "").replace("_l#", "_l*").replace(".#.", ".*.")
-        return kin if len(self.members) > 1 else self.first.name
+        return plain_kin(self.first.kin) if len(self.members) > 1 else self.first.name
+
+    @property
+    def each(self) -> int:
+        """How many bytes more each of them takes in B, one beside the other; of several sizes the most."""
+        return max((change.bytes_b - change.bytes_a for change in self.members), key=abs)
 
     @property
     def layers(self) -> str:
@@ -180,6 +188,11 @@ class Group:
         first = self.first.details
         same = all(change.details == first for change in self.members)
         return first if same else f"{first}; the others alike"
+
+
+def plain_kin(kin: str) -> str:
+    """`kq` for `kq-#`: the name of the same tensor of every layer, as a person writes it."""
+    return kin.replace("-#", "").replace("_l#", "_l*").replace(".#.", ".*.")
 
 
 def grouped(found: Iterable[Change]) -> list[Group]:
@@ -210,11 +223,16 @@ def changes(pair: GraphPair, a: Plans, b: Plans) -> list[Change]:
 def _alone(kind: str, side: Side, tensor: int, lives: dict[int, Life]) -> Change:
     n = lives[tensor].size if tensor in lives else 0
     details = f"{side.type[tensor]} {show_dims(side.ne[tensor])}"
-    details += f", {show_bytes(n)} in the plan" if n else ", no memory of its own"
+    details += f"{_over(side, lives[tensor])}, {show_bytes(n)} in the plan" if n else ", no memory of its own"
     said = side.name[tensor], side.bare[tensor], side.op[tensor], side.layer_of(tensor)
     if kind == "removed":
         return Change((kind,), tensor, -1, *said, n, 0, details)
     return Change((kind,), -1, tensor, *said, 0, n, details)
+
+
+def _over(side: Side, life: Life) -> str:
+    """That a tensor takes over another's place: then its bytes are no more than the other's."""
+    return f", in place over {plain_kin(side.bare[life.reuses]) or side.op[life.reuses]}" if life.reuses >= 0 else ""
 
 
 @dataclass(slots=True)
@@ -237,7 +255,7 @@ class Compared:
         if life_a is not None and life_b is not None:
             for kind, words in self._of_lives(life_a, life_b):
                 kinds.append(kind)
-                told.append(words)
+                told.append(words + (_over(b, life_b) if kind in ("grown", "shrunk") else ""))
         if not kinds:
             return None
         size_a, size_b = (life.size if life is not None else 0 for life in (life_a, life_b))

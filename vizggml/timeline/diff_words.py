@@ -241,25 +241,51 @@ def _shown(a: int, b: int, is_bytes: bool) -> tuple[str, str, str]:
     return one(a), one(b), sign + one(abs(b - a)) + share
 
 
-def text(found: Diff) -> str:
-    """The comparison as a person reads it in a terminal: sentences, figures, the weightiest changes."""
+WORDS = {
+    "lower bound": "the most bytes that live at once, no plan takes less",
+    "without reuse": "what it would take if no two tensors shared memory",
+    "scratch": "memory for intermediate results, beside the tensors",
+}
+"""What the figures mean that do not say so themselves."""
+
+
+def text(found: Diff, limit: int | None = SHOWN, more: str = ".main.changes") -> str:
+    """The comparison as a person reads it in a terminal: sentences, figures, and `limit` of the weightiest changes.
+
+    None is all of them; `more` says where the others are found.
+    """
     main = found.main
     lines = [plain(line) for line in summary(found)]
     if not found:
         return lines[0]
-    lines += ["", *_columns([("", *found.labels, "difference"), *figure_rows(found, main)])]
+    figures = figure_rows(found, main)
+    lines += ["", *_columns([("", *found.labels, "difference"), *_with_bytes(figures, main)])]
+    told = [f"{title}: {WORDS[title]}" for title, *_ in figures if title in WORDS]
+    lines += ["", *told] if told else []
     if main is not None and main.changes:
         groups = grouped(main.changes)
-        rows = [("", "tensor", "layer", "op", ""), *map(_row, groups[:SHOWN])]
+        rows = [("what", "tensor", "layer", "op", "bytes each", "how"), *map(_row, groups[:limit])]
         lines += ["", f"{main.role}:", *_columns(rows)]
-        if len(groups) > SHOWN:
-            lines.append(f"... {len(groups) - SHOWN:,} more: .main.changes")
+        if limit is not None and len(groups) > limit:
+            lines.append(f"... {len(groups) - limit:,} more: {more}")
     return "\n".join(lines)
 
 
+def _with_bytes(rows: Sequence[tuple[str, ...]], pair: PairDiff | None) -> list[tuple[str, ...]]:
+    """The peak once more, to the byte."""
+    if pair is None or min(pair.figures_a.peak, pair.figures_b.peak) < 0:
+        return list(rows)
+    a, b = pair.figures_a.peak, pair.figures_b.peak
+    exact = ("  in bytes", f"{a:,}", f"{b:,}", f"{b - a:+,}" if a != b else "same")
+    at = [title for title, *_ in rows].index("peak") + 1
+    return [*rows[:at], exact, *rows[at:]]
+
+
 def _row(group: Group) -> tuple[str, ...]:
-    first = group.first
-    return ", ".join(map(_words, first.kinds)), group.name or "unnamed", group.layers, first.op, group.details
+    first, n = group.first, len(group.members)
+    layers = f"{group.layers} ({n})" if n > 1 else group.layers
+    each = f"{'-' if group.each < 0 else '+'}{show_bytes(abs(group.each))}" if group.each else ""
+    return ", ".join(map(_words, first.kinds)), group.name or "unnamed", layers, first.op, each, group.details
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -11,6 +11,7 @@ from vizggml.timeline.diff import Diff, PairDiff
 from vizggml.timeline.diff_plan import KINDS, Group, grouped
 from vizggml.timeline.diff_words import figure_rows, headline
 from vizggml.timeline.schema import SCHEMA
+from vizggml.views.memory import fullest_step
 
 KEY_FIGURES = 5
 FIRST_FIGURES = ("nodes", "peak", "KV cache", "lower bound", "without reuse", "scratch", "splits", "compute buffer")
@@ -43,6 +44,11 @@ def meta(found: Diff) -> dict[str, Any]:
     }
 
 
+def opening(found: Diff) -> int:
+    """The step of A that a comparison opens at: where A holds the most memory; after its snapshot if it holds none."""
+    return fullest_step(found.a) if (found.a["t.block.owner"] >= 0).any() else found.a.opening
+
+
 def key_figures(found: Diff) -> list[list[str]]:
     """Title, in A, in B, difference: the few that tell most."""
     rows = {row[0]: list(row) for row in figure_rows(found, found.main)}
@@ -70,6 +76,6 @@ def _row(group: Group) -> dict[str, Any]:
         "layers": group.layers,
         "op": first.op,
         "details": group.details,
-        "bytes": sum(change.bytes_b - change.bytes_a for change in group.members),
+        "bytes": group.each,
         "members": [[change.a, change.b] for change in group.members],
     }

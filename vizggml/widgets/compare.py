@@ -12,7 +12,7 @@ import anywidget
 import traitlets
 
 from vizggml.timeline.diff import LABELS, Diff, diff
-from vizggml.views.compare import comparison
+from vizggml.views.compare import comparison, opening
 from vizggml.views.graph_layout import layout
 from vizggml.views.memory import check_step
 from vizggml.views.player import player_module
@@ -83,11 +83,11 @@ def compare(
 ) -> Comparison:
     """The traces `a` and `b` side by side, aligned by structure, with what differs above them.
 
-    A opens at `step` (None: after its snapshot), B where it answers. `panes` and `height` (of both players) are as in
-    `view`. VizggmlError for a step outside of A, or what is no trace.
+    A opens at `step` (None: where it holds the most memory), B where it answers. `panes` and `height` (of both players)
+    are as in `view`. VizggmlError for a step outside of A, or what is no trace.
     """
     found = diff(a, b, labels=labels)
-    step = found.a.opening if step is None else check_step(found.a, step)
+    step = opening(found) if step is None else check_step(found.a, step)
     high = "" if height is None else f"{height}px" if isinstance(height, int) else height
     shown = check_panes(panes)
     return Comparison(found, panes=shown, step=step, step_b=found.to_b(step), height=high, theme=theme)

@@ -35,7 +35,7 @@ export class CompareTable {
     this.list = new VirtualList({
       label: "Differences",
       rowHeight: ROW,
-      makeRow: () => el("div", "vg-grid-row vg-cmp-row", {}, ["vg-cmp-kind", "vg-mono", "", "vg-soft", "vg-soft vg-cmp-how", "vg-right"].map((c) => el("span", c))),
+      makeRow: () => el("div", "vg-grid-row vg-cmp-row", {}, ["vg-cmp-kind", "vg-mono", "vg-cmp-op", "vg-soft", "vg-soft vg-cmp-how", "vg-right"].map((c) => el("span", c))),
       fillRow: (row, index) => this.fillRow(row, this.rows[index]),
       choose: (index) => this.choose(index),
       className: "vg-cmp-list",
@@ -48,7 +48,7 @@ export class CompareTable {
     this.search = el("input", "vg-search", { type: "search", placeholder: "name or op", "aria-label": "Filter the differences by name or op" });
     this.search.addEventListener("input", () => this.setText(this.search.value));
     this.empty = el("p", "vg-empty", { text: "Nothing differs here." });
-    const head = ["what", "tensor", "op", "layer", "how", "bytes"].map((title) => el("span", title === "bytes" ? "vg-right" : `vg-cmp-${title}`, { text: title }));
+    const head = ["what", "tensor", "op", "layer", "how", "bytes each"].map((title) => el("span", title === "bytes each" ? "vg-right" : `vg-cmp-${title}`, { text: title }));
     this.element = el("section", "vg-cmp-table", { "aria-label": "Differences" }, [
       el("div", "vg-cmp-tools", {}, [this.choice, this.chips, this.search]),
       el("div", "vg-grid-head vg-cmp-columns", {}, head),
