@@ -32,7 +32,7 @@
 
 # %%
 import vizggml as vg
-from vizggml import ggml
+from vizggml import ggml, lessons
 
 
 def relu_graph(weights_have_memory):
@@ -124,3 +124,15 @@ vg.view(trace, panes=["timeline", "map", "events"])
 # 1. `ggml.GraphAllocator(ggml.cpu_buffer_type(), in_place=False)`: how much does reuse in place save here?
 # 2. `flash_attn=True`: which rectangles are gone?
 # 3. `context.step_graph(1)`: which tensors shrink with the batch, and which do not?
+
+# %% [markdown]
+# ## Exercise
+#
+# Put your answer in place of the three dots. A wrong answer gets a hint; `lessons.solution("05.1")` prints the solution.
+#
+# **05.1** Three results of 64, 32 and 96 bytes in a chain: the second is made from the first, the third from the second.
+# Nothing is written in place, offsets are multiples of 32. How many bytes does the buffer take?
+
+# %%
+answer = ...
+lessons.check("05.1", answer)
