@@ -17,6 +17,7 @@ from vizggml.errors import VizggmlError
 from vizggml.events import bus
 from vizggml.ggml import quants
 from vizggml.ggml.kernels.chunks import ALL_EXPERTS, chunk_grid, chunks_of, shared_chunks
+from vizggml.ggml.kernels.hadamard import forward_fwht, is_hadamard
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.quants.floats import bf16_values
 from vizggml.ggml.quants.legacy import sums_q8_1
@@ -44,6 +45,9 @@ def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
     product, rows are not contiguous, or the scratch is too small.
     """
     src0, src1 = operands(dst)
+    if is_hadamard(params, dst):
+        forward_fwht(params, dst)
+        return
     chunks = shared_chunks(params.chunks, params.nth)
     encode_activations(params, dst, src0, src1)
     grid = chunk_grid(dst.ne[0], dst.nrows, params.nth)

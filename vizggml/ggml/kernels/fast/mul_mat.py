@@ -29,6 +29,7 @@ from vizggml.ggml.kernels.fast.lanes import (
     put_single,
 )
 from vizggml.ggml.kernels.fast.traits import VEC_DOTS, from_float, to_float, vec_dot
+from vizggml.ggml.kernels.hadamard import forward_fwht, is_hadamard
 from vizggml.ggml.kernels.params import ComputeParams
 from vizggml.ggml.tensor import Memory, Tensor
 from vizggml.ggml.types import Type
@@ -48,6 +49,9 @@ Dims = tuple[int, int, int, int]
 def forward_mul_mat(params: ComputeParams, dst: Tensor) -> None:
     """The twin of `kernels.mul_mat.forward_mul_mat`, which computes what there is no compiled dot product for."""
     src0, src1 = operands(dst)
+    if is_hadamard(params, dst):
+        forward_fwht(params, dst)
+        return
     if src0.type.name not in VEC_DOTS:
         reference.forward_mul_mat(params, dst)
         return
