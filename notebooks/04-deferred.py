@@ -62,8 +62,8 @@ print("before:", y["op"], [s["op"] for s in y["src"]])
 print("computed:", compute(y))
 
 # %% [markdown]
-# ggml's builders do just that. `ggml_add` adds nothing: it appends a tensor to the arena, writes `op` and `src` into it, and
-# returns. With `no_alloc` there are not even bytes to compute with. So you can write down a product that no
+# ggml's builders do just that. `ggml_add` adds nothing: it appends a tensor to the arena, writes `op` and `src` into
+# it, and returns. With `no_alloc` there are not even bytes to compute with. So you can write down a product that no
 # laptop could hold:
 
 # %%
@@ -108,8 +108,8 @@ for numbers in ([1, 2, 3], [10, 20, 30]):
 # ## In place, when you say so
 #
 # A recipe known in advance can also say: write the result over its source. `ggml.sqr_inplace` returns a *view* of its
-# source, so the result has no bytes of its own. This is a promise from you that nobody reads the source afterwards, and ggml
-# does not check it. Here the promise is broken: `x` is read again by the last line.
+# source, so the result has no bytes of its own. This is a promise from you that nobody reads the source afterwards, and
+# ggml does not check it. Here the promise is broken: `x` is read again by the last line.
 
 
 # %%
@@ -186,10 +186,10 @@ for build in (product, weight_first, output, other_shape, read_again, viewed):
     trace = asked(build)
 
 # %% [markdown]
-# Read it as a list of conditions. The *op* must be able to write over what it reads, element by element or a row at a time
-# (`ggml_op_can_inplace` lists such ops; a matrix product reads its rows again and again).
-# The source must lie in the plan's memory, not among the weights. It must not be an *output*. Its type and shape must be those
-# of the result. And nobody else may need it: one child left, no views.
+# Read it as a list of conditions. The *op* must be able to write over what it reads, element by element or a row at a
+# time (`ggml_op_can_inplace` lists such ops; a matrix product reads its rows again and again). The source must lie in
+# the plan's memory, not among the weights. It must not be an *output*. Its type and shape must be those of the result.
+# And nobody else may need it: one child left, no views.
 #
 # In the last graph, two results need two places; `p` took over that of `i`, but `n` could not go there too.
 
@@ -199,8 +199,8 @@ vg.view(trace, panes=["timeline", "events"])
 # %% [markdown]
 # ## Is building free?
 #
-# A record is small, but a model has many of them, and the graph of a step must be built, visited and planned before it is
-# computed. How long does this take, beside the computing? (Times vary; this cell takes some seconds.)
+# A record is small, but a model has many of them, and the graph of a step must be built, visited and given its places
+# before it is computed. How long does this take, beside the computing? (Times vary; this cell takes some seconds.)
 
 # %%
 import time
@@ -224,8 +224,8 @@ print(f"plan:  {fastest(lambda: galloc.reserve(graph)):.1f} ms")
 print(f"compute, with a graph that stands: {fastest(lambda: context.decode([5])):.1f} ms")
 
 # %% [markdown]
-# Building in Python is much slower than in C++, and the tiny model has little to compute, so this exaggerates. But in C++ too
-# it is work done for each token, and mostly for nothing: a token later, the graph would come out the same.
+# Building in Python is much slower than in C++, and the tiny model has little to compute, so this exaggerates. But in
+# C++ too it is work done for each token, and mostly for nothing: a token later, the graph would come out the same.
 
 # %% [markdown]
 # ## May the graph be used again?
@@ -274,7 +274,7 @@ _ = decode([5, 7], outputs=[0, 1])
 
 # %% [markdown]
 # **No output at all.** Such graphs are kept apart. Only the graph that was computed last is ever looked at, though: the
-# memory of the other has been planned over since.
+# places of the other have been given away since.
 
 # %%
 _ = decode([5, 7], outputs=[])
@@ -315,9 +315,9 @@ for sentence in trace.sentences("ReuseChecked"):
 # ## In llama.cpp
 #
 # The conditions stand in `llm_graph_params::allow_reuse` (`src/llama-graph.h`) and in the `can_reuse` of every input
-# (`src/llama-graph.cpp`); the decision is in `llama_context::process_ubatch` (`src/llama-context.cpp`). llama.cpp counts them:
-# the line `graphs reused` at the end of its timings. The environment variable `LLAMA_GRAPH_REUSE_DISABLE=1` turns it
-# off, to measure what it saves.
+# (`src/llama-graph.cpp`); the decision is in `llama_context::process_ubatch` (`src/llama-context.cpp`). llama.cpp
+# counts them: the line `graphs reused` at the end of its timings. The environment variable
+# `LLAMA_GRAPH_REUSE_DISABLE=1` turns it off, to measure what it saves.
 #
 # How much is it? These many records llama.cpp makes for one token of a real model, if it cannot reuse them:
 
@@ -327,8 +327,8 @@ for mode in ("plain", "flash"):
 
 # %% [markdown]
 # A popular account says that a graph is built once and then serves for the whole conversation. You have seen that it is
-# not so: it serves until something breaks. Also, what is reused is the graph *with its plan*. If it is built anew, memory
-# is planned anew too, though the buffer stays as long as it is large enough (chapter 7).
+# not so: it serves until something breaks. Also, what is reused is the graph *with its places*. A new graph
+# must be given its places again. That need not mean a new plan, and seldom means a new buffer (chapter 7).
 
 # %% [markdown]
 # ## Change this and watch
@@ -363,26 +363,26 @@ answer = ...
 lessons.check("04.1", answer)
 
 # %% [markdown]
-# **04.2** `i` is an input in the plan's memory. Then: `p = sqr(i)`, `q = scale(p, 2)`, `r = add(q, p)`, `s = mul_mat(r, r)`,
-# `t = scale(s, 3)`; all are square matrices of one size, and `t` is the result. Which of the five results take over the
-# place of a source? A string of their letters, such as `"pq"`.
+# **04.2** `i` is an input in the plan's memory. Then: `p = sqr(i)`, `q = scale(p, 2)`, `r = add(q, p)`, `s = mul_mat(r,
+# r)`, `t = scale(s, 3)`; all are square matrices of one size, and `t` is the result. Which of the five results take
+# over the place of a source? A string of their letters, such as `"pq"`.
 
 # %%
 answer = ...
 lessons.check("04.2", answer)
 
 # %% [markdown]
-# **04.3** A prompt of 200 tokens, `n_ctx` 1024, then one token at a time. The first of them needs a new graph, as it is one token and
-# not 200. Which is the next that does?
+# **04.3** A prompt of 200 tokens, `n_ctx` 1024, then one token at a time. The first of them needs a new graph, as it is
+# one token and not 200. Which is the next that does?
 
 # %%
 answer = ...
 lessons.check("04.3", answer)
 
 # %% [markdown]
-# **04.4** Write a function `can_reuse(had, now)`. Each is a dictionary with `tokens` and `positions` (lists), `sequences` (a
-# list with one number for each token), `n_outputs`, and `n_kv`, the cells that the graph looks at. The answer is whether the graph that was built for
-# `had` serves for `now`. It will be tried on several pairs.
+# **04.4** Write a function `can_reuse(had, now)`. Each is a dictionary with `tokens` and `positions` (lists),
+# `sequences` (a list with one number for each token), `n_outputs`, and `n_kv`, the cells that the graph looks at. The
+# answer is whether the graph that was built for `had` serves for `now`. It will be tried on several pairs.
 
 # %%
 answer = ...

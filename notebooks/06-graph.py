@@ -14,9 +14,9 @@
 # %% [markdown]
 # # Chapter 6: Graph and order
 #
-# The allocator went through the nodes "in execution order". Whose order? You have never given one. You wrote down records,
-# each of which points to its sources, and in the end you hold one tensor: the result. What must be computed for it, and
-# what first?
+# The allocator went through the nodes "in execution order". Whose order? You have never given one. You wrote down
+# records, each of which points to its sources, and in the end you hold one tensor: the result. What must be computed
+# for it, and what first?
 
 # %% [markdown]
 # ## Follow the arrows
@@ -98,7 +98,8 @@ for sentence in trace.sentences("VisitEnter", "AlreadyVisited", "LeafAppended", 
 # "Have I met this tensor?" must be answered in no time. ggml takes the address of the record, divides it by 16, and
 # takes the remainder by the number of slots, a prime. If the slot holds another tensor, it tries the next one.
 #
-# The number of slots is the first prime of a list that is at least twice the size of the graph. Here they are, with who sits where:
+# The number of slots is the first prime of a list that is at least twice the size of the graph. Here they are, with who
+# sits where:
 
 # %%
 print(f"size {g.size}, {g.hash_size} slots")
@@ -124,8 +125,8 @@ for sentence in trace.sentences("SlotTaken", "VisitEnter"):
 
 # %% [markdown]
 # (`out`, visited first, decides where our slots begin to count: we have no real addresses, and take those of one long
-# arena.) A collision costs one more look, no more: the answer is never wrong, as the slot keeps the tensor itself and not its
-# hash.
+# arena.) A collision costs one more look, no more: the answer is never wrong, as the slot keeps the tensor itself and
+# not its hash.
 
 # %% [markdown]
 # ## Use counts, and what they are not for
@@ -143,9 +144,9 @@ print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %% [markdown]
 # You may read that a tensor is freed when its use count reaches zero while the graph runs. ggml's counts never go down.
-# They serve the backends: if a result is used once only, two nodes can be *fused* into one (`ggml_can_fuse`, ggml-impl.h).
-# The allocator keeps counts of its own (children and views), and plays them down to zero before anything runs. Spoil the
-# graph's counts, and its plan stays as it is:
+# They serve the backends: if a result is used once only, two nodes can be *fused* into one (`ggml_can_fuse`,
+# ggml-impl.h). The allocator keeps counts of its own (children and views), and plays them down to zero before anything
+# runs. Spoil the graph's counts, and its plan stays as it is:
 
 
 # %%
@@ -236,8 +237,8 @@ vg.view(traces["right to left"], panes=["timeline"])
 # %% [markdown]
 # ## Who really decides: the model's code
 #
-# There is a stronger means than left and right: to expand *earlier*. What is expanded first comes first. llama.cpp does this
-# in every layer, and for two reasons. See what is missing if you follow the arrows from the logits alone:
+# There is a stronger means than left and right: to expand *earlier*. What is expanded first comes first. llama.cpp does
+# this in every layer, and for two reasons. See what is missing if you follow the arrows from the logits alone:
 
 # %%
 from collections import Counter
@@ -251,8 +252,8 @@ print(f"{len(step.nodes)} nodes in the step, {len(alone.nodes)} from the logits 
 
 # %% [markdown]
 # Nobody *reads* `SET_ROWS`: it writes the new keys and values into the cache, and attention reads the cache, not its
-# result. No arrow leads from the logits to it, nor to the products that made these keys and values. So `build_attn` expands both writes, before the attention that must see them. The
-# order is the only thing that ties them together.
+# result. No arrow leads from the logits to it, nor to the products that made these keys and values. So `build_attn`
+# expands both writes, before the attention that must see them. The order is the only thing that ties them together.
 
 # %%
 writes = [step.index_of(t) for t in step.nodes if t.op == "SET_ROWS"]
@@ -267,8 +268,8 @@ print("attention's softmax at ", reads)
 # %% [markdown]
 # ## In llama.cpp
 #
-# `ggml_visit_parents_graph` and `ggml_build_forward_expand` in `ggml/src/ggml.c`; the hash set in `ggml/src/ggml-impl.h`. A
-# real model: our visit beside what llama.cpp built (the cell takes a few seconds).
+# `ggml_visit_parents_graph` and `ggml_build_forward_expand` in `ggml/src/ggml.c`; the hash set in
+# `ggml/src/ggml-impl.h`. A real model: our visit beside what llama.cpp built (the cell takes a few seconds).
 
 # %%
 big = vg.load_model("smollm2").context(n_ctx=512, flash_attn=False, n_threads=1)
@@ -282,10 +283,10 @@ print(
 # %% [markdown]
 # ## Change this and watch
 #
-# `width` and `length` are the sizes of `wide` and `long`, in elements; *live* is the most that is alive at once, below which
-# no allocator can go. Try (256, 8), then (64, 32). In the last one, less is alive at once from right to left, and yet the plan takes
-# more: a hole is left that is too narrow for `out`. The order gives the lives; what the allocator makes of them is
-# another matter.
+# `width` and `length` are the sizes of `wide` and `long`, in elements; *live* is the most that is alive at once, below
+# which no allocator can go. Try (256, 8), then (64, 32). In the last one, less is alive at once from right to left, and
+# yet the plan takes more: a hole is left that is too narrow for `out`. The order gives the lives; what the allocator
+# makes of them is another matter.
 
 # %%
 width, length = 256, 64
@@ -300,8 +301,8 @@ for order in ("left to right", "right to left"):
 #
 # Put your answer in place of the three dots. A wrong answer gets a hint; `lessons.solution("06.1")` prints the solution.
 #
-# **06.1** `x` and `w` are leafs; `p = sqr(x)`, `q = relu(w)`, `r = mul(q, p)`, `s = add(p, r)`, `t = add(r, s)`. In which order
-# are the nodes of `t` appended? A string of their letters.
+# **06.1** `x` and `w` are leafs; `p = sqr(x)`, `q = relu(w)`, `r = mul(q, p)`, `s = add(p, r)`, `t = add(r, s)`. In
+# which order are the nodes of `t` appended? A string of their letters.
 
 # %%
 answer = ...
@@ -315,17 +316,17 @@ answer = ...
 lessons.check("06.2", answer)
 
 # %% [markdown]
-# **06.3** `two_branches("right to left", width=48, length=24)`: how many bytes does the plan take? Work it out by hand. An
-# `F32` has 4 bytes, every size is rounded up to a multiple of 32, and `out` has one element more than `long`.
+# **06.3** `two_branches("right to left", width=48, length=24)`: how many bytes does the plan take? Work it out by hand.
+# An `F32` has 4 bytes, every size is rounded up to a multiple of 32, and `out` has one element more than `long`.
 
 # %%
 answer = ...
 lessons.check("06.3", answer)
 
 # %% [markdown]
-# **06.4** Write a function `order(result, sources)`. `sources(t)` gives the list of sources of a tensor (here just strings).
-# It returns all tensors that `result` needs, each once, each after its sources, the left source first. It will be tried on several graphs,
-# one of which is like `t16` above.
+# **06.4** Write a function `order(result, sources)`. `sources(t)` gives the list of sources of a tensor (here just
+# strings). It returns all tensors that `result` needs, each once, each after its sources, the left source first. It
+# will be tried on several graphs, one of which is like `t16` above.
 
 # %%
 answer = ...

@@ -59,6 +59,15 @@ def test_compute_buffers(model: str, n_ctx: int, mode: str, flash: bool) -> None
     assert golden(f"{model}.compute.{mode}.{n_ctx}") == run(model, n_ctx, flash)["compute"]
 
 
+@pytest.mark.parametrize(("n_ctx", "n_ubatch"), [(512, 512), (2048, 1)])
+def test_compute_buffer_of_smollm2_by_ubatch(n_ctx: int, n_ubatch: int) -> None:
+    runs: list[dict[str, Any]] = json.loads((RECORDED / "llama_buffers.json").read_text())
+    wanted = ("smollm2", n_ctx, n_ubatch, False, "F16")
+    names = ("model", "n_ctx", "n_ubatch", "flash_attn", "type_kv")
+    found = [run["compute"] for run in runs if tuple(run[name] for name in names) == wanted]
+    assert found == [golden(f"smollm2.compute.plain.{n_ctx}x{n_ubatch}")]
+
+
 def test_a_figure_that_is_not_there_is_said_to_be() -> None:
     with pytest.raises(VizggmlError, match=r"golden 'smollm2\.x': there are smollm2\."):
         golden("smollm2.x")

@@ -26,6 +26,8 @@ GOLDENS: dict[str, Golden] = {
     "smollm2.cont.flash": Golden(0, "nodes", LLAMA_GRAPHS),
     "smollm2.empty.plain": Golden(420, "nodes", LLAMA_GRAPHS),
     "smollm2.empty.flash": Golden(360, "nodes", LLAMA_GRAPHS),
+    "smollm2.compute.plain.512x512": Golden(103024640, "bytes", "tests/goldens/llama_buffers.json"),
+    "smollm2.compute.plain.2048x1": Golden(203552, "bytes", "tests/goldens/llama_buffers.json"),
     "smollm2.mapped": Golden(96576768, "bytes", LLAMA_BUFFERS),
     "smollm2.kv.f16": Golden(47185920, "bytes", LLAMA_BUFFERS),
     "smollm2.kv.f16.nodes": Golden(936, "nodes", LLAMA_BUFFERS),
