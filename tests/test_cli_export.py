@@ -45,6 +45,23 @@ def test_the_suffix_says_what_is_written(file: Path, recorded: Trace) -> None:
     assert write("p.html", "--pane", "map", "--pane", "events", "--no-browser").stat().st_size > 10_000
 
 
+def test_without_a_step_the_fullest_is_drawn_and_named(file: Path, recorded: Trace) -> None:
+    """By the blocks alone: the last step at which the most bytes have an owner."""
+    tracks = recorded.tracks()
+    held = []
+    for step in range(len(tracks)):
+        blocks = tracks.at("block", step)
+        held.append(int(blocks["size"][blocks["owner"] >= 0].sum()))
+    fullest = max(range(len(held)), key=lambda step: (held[step], step))
+    assert fullest < len(tracks) - 1
+    words = "where the most memory is held; --step draws another"
+    assert view(file, "-o", file.parent / "x.png").stdout.endswith(f"x.png: step {fullest}, {words}\n")
+    done = view(file, "-o", file.parent / "x.pdf", "--pane", "map")
+    assert done.stdout.endswith(f"x.pdf: map, step {fullest}, {words}\n")
+    assert f"step {fullest} of {len(tracks) - 1}" in PdfReader(file.parent / "x.pdf").pages[0].extract_text()
+    assert ": tokens, step 74, the last; " in view(file, "-o", file.parent / "x.svg", "--pane", "tokens").stdout
+
+
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [

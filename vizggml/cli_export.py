@@ -44,7 +44,10 @@ def view(
             "the graph (.dot) or a trace for Perfetto (.json); a page beside TRACE if not said",
         ),
     ] = None,
-    step: Annotated[int | None, typer.Option(help="the step that the page opens at, or that is drawn")] = None,
+    step: Annotated[
+        int | None,
+        typer.Option(help="the step that a page opens at, or a figure draws (where most memory is held)"),
+    ] = None,
     pane: Annotated[
         list[str] | None, typer.Option(help="what is drawn: map, timeline, graph, events, ...; a page takes several")
     ] = None,
@@ -98,17 +101,29 @@ def _figure(trace: Trace, path: Path, given: dict[str, Any]) -> str:
         to_png(trace, path, pane, step=step, theme=theme)
     else:
         to_pdf(trace, path, pane, step=step, theme=theme)
-    return f"{path}: {pane} at step {len(trace) - 1 if step is None else step}"
+    return f"{path}: {'' if pane == 'step' else f'{pane}, '}{_step_words(trace, pane, step)}"
+
+
+def _step_words(trace: Trace, pane: str, step: int | None) -> str:
+    from vizggml.views.pictures import FULLEST, usual_step
+
+    if step is not None:
+        return f"step {step:,}"
+    why = "where the most memory is held" if pane in FULLEST else "the last"
+    return f"step {usual_step(trace.tracks(), pane):,}, {why}; --step draws another"
 
 
 def _animation(trace: Trace, path: Path, given: dict[str, Any]) -> str:
-    from vizggml.export.gif import FPS, to_gif
+    from vizggml.export.gif import FPS, sampling, to_gif
 
     first = given.get("from", trace.tracks().opening)
     pane, fps, theme = given.get("pane", ["map"])[0], given.get("fps", FPS), str(given.get("theme", Theme.light))
     with progress_bar("looking for changes", "painting") as told:
         n = to_gif(trace, path, first, given.get("to"), fps=fps, pane=pane, theme=theme, progress=told)
-    return f"{path}: {n} frames, {path.stat().st_size:,} bytes"
+    last = given.get("to", len(trace) - 1)
+    words = sampling(last - first + 1, n)
+    said = f"; {words}, --from and --to choose fewer steps" if words else ""
+    return f"{path}: {n} frames of steps {first:,} to {last:,}, {path.stat().st_size:,} bytes{said}"
 
 
 def _table(trace: Trace, path: Path, given: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from PIL import Image, ImageSequence
 
 from tests.export.test_picture import recorded as recorded
 from vizggml.errors import VizggmlError
-from vizggml.export.gif import frames, to_gif
+from vizggml.export.gif import frames, sampling, to_gif
 from vizggml.timeline.trace import Trace
 
 
@@ -52,12 +52,24 @@ def test_equal_traces_have_equal_bytes(recorded: Trace, tmp_path: Path) -> None:
     assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
 
 
-def test_what_makes_no_animation_is_refused(recorded: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_makes_no_animation_is_refused(recorded: Trace, tmp_path: Path) -> None:
     with pytest.raises(VizggmlError, match="steps 9 to 3: the first comes after the last"):
         to_gif(recorded, tmp_path / "x.gif", 9, 3)
     with pytest.raises(VizggmlError, match=r"fps 99: it must be 0\.1 to 50"):
         to_gif(recorded, tmp_path / "x.gif", fps=99)
-    monkeypatch.setattr("vizggml.export.gif.MOST_FRAMES", 2)
-    with pytest.raises(VizggmlError, match="the events pane changes more than 2 times by step 2; choose fewer steps"):
-        to_gif(recorded, tmp_path / "x.gif", 0, 9, pane="events")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_too_many_changes_some_are_chosen_evenly(recorded: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The events pane changes at every step."""
+    tracks = recorded.tracks()
+    assert sampling(10, 10) == ""
+    monkeypatch.setattr("vizggml.export.gif.MOST_FRAMES", 4)
+    assert [f.step for f in frames(tracks, "events", 0, 9)] == [0, 3, 6, 9]
+    assert sampling(10, 4) == "4 of its changes, evenly chosen"
+    monkeypatch.setattr("vizggml.export.gif.MOST_STEPS", 8)
+    told: list[tuple[int, int]] = []
+    found = frames(tracks, "events", 10, 70, progress=lambda done, of: told.append((done, of)))
+    assert [f.step for f in found] == [10, 30, 50, 70]
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert sampling(61, 4) == "one step in 15 was looked at"

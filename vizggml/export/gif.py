@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FPS = 4.0
 MOST_FRAMES = 400
+MOST_STEPS = 2000
+"""Of a longer range only as many steps are looked at as may be frames, evenly chosen: to draw each takes minutes."""
 COLOURS = 64
 APART = 12
 """Colours of the palette are at least so far from one another, in steps of 255."""
@@ -50,25 +52,37 @@ def frames(
 ) -> list[Frame]:
     """The steps from `first` to `last` at which the figure changes, but for its caption. The first is always one.
 
-    VizggmlError for steps outside the trace, or more than MOST_FRAMES changes.
+    Of more than MOST_FRAMES changes these many are chosen evenly, of more than MOST_STEPS steps as many. VizggmlError
+    for steps outside the trace.
     """
     first, last = check_step(tracks, first), check_step(tracks, last)
     if first > last:
         raise VizggmlError(f"steps {first} to {last}: the first comes after the last")
     found: list[Frame] = []
     before = ""
-    for step in range(first, last + 1):
+    n = last - first + 1
+    steps = [first + k for k in (range(n) if n <= MOST_STEPS else evenly(n, MOST_FRAMES))]
+    for k, step in enumerate(steps):
         svg = picture(tracks, pane, step, theme=theme)
         drawn = without_caption(svg)
         if drawn != before:
             found.append(Frame(step, zlib.compress(svg.encode("utf-8", "surrogatepass"), 1)))
-        if len(found) > MOST_FRAMES:
-            words = f"steps {first} to {last}: the {pane} pane changes more than {MOST_FRAMES} times by step {step}"
-            raise VizggmlError(f"{words}; choose fewer steps")
         before = drawn
         if progress is not None:
-            progress(step - first + 1, last - first + 1)
-    return found
+            progress(k + 1, len(steps))
+    return found if len(found) <= MOST_FRAMES else [found[k] for k in evenly(len(found), MOST_FRAMES)]
+
+
+def evenly(n: int, k: int) -> list[int]:
+    """`k` of the numbers 0 to `n` - 1, the first and the last among them."""
+    return [round(i * (n - 1) / max(1, k - 1)) for i in range(k)]
+
+
+def sampling(n_steps: int, n_frames: int) -> str:
+    """That an animation of so many steps does not show every change, in words; nothing where it does."""
+    if n_steps > MOST_STEPS:
+        return f"one step in {n_steps / MOST_FRAMES:.0f} was looked at"
+    return f"{MOST_FRAMES} of its changes, evenly chosen" if n_frames == MOST_FRAMES else ""
 
 
 def without_caption(svg: str) -> str:

@@ -28,7 +28,7 @@ def to_svg(
     step: int | None = None,
     theme: str = "auto",
 ) -> None:
-    """Write the SVG of a graph or, with `pane`, the figure of that pane at `step` (None: the last)."""
+    """Write the SVG of a graph or, with `pane`, the figure of that pane at `step` (None: its usual one)."""
     drawn = graph_svg(source, graph, theme=theme) if pane is None else picture(figured(source), pane, step, theme=theme)
     write_whole(path, drawn.encode("utf-8", "replace"), "picture")
 
@@ -42,12 +42,12 @@ def to_png(
     theme: str = "light",
     scale: float = paint.SHARP,
 ) -> None:
-    """Write the figure of `pane` at `step` (None: the last) as PNG, `scale` pixels for each of the figure's own."""
+    """Write the figure of `pane` at `step` (None: its usual one) as PNG, `scale` pixels for each of its own."""
     write_whole(path, paint.png(picture(figured(source), pane, step, theme=theme), scale), "picture")
 
 
 def to_pdf(
     source: Drawable, path: str | os.PathLike[str], pane: str = "step", *, step: int | None = None, theme: str = "light"
 ) -> None:
-    """Write the figure of `pane` at `step` (None: the last) as a PDF of one page, its text as text."""
+    """Write the figure of `pane` at `step` (None: its usual one) as a PDF of one page, its text as text."""
     write_whole(path, paint.pdf(picture(figured(source), pane, step, theme=theme)), "picture")

@@ -17,7 +17,7 @@ from vizggml.views.details import DETAILS
 from vizggml.views.graph_layout import graph_layout
 from vizggml.views.inspector_picture import inspector_picture
 from vizggml.views.kv import kv_picture
-from vizggml.views.memory import Plan, check_step, memory_at, plan_at, read_plan
+from vizggml.views.memory import Plan, check_step, fullest_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, family
 from vizggml.views.reuse import reuse_picture
 from vizggml.views.routing import routing_picture
@@ -33,6 +33,8 @@ EVENTS_AFTER = 10
 TOKEN_ROW = 30.0
 TOKEN_SIZE = 13.0
 MOST_TOKENS = 400
+FULLEST = ("step", "graph", "map", "timeline", "free")
+"""Panes that say most where the most memory is held."""
 PAGE_RATIO = 1.9
 """A graph that is higher than so many times its width is drawn smaller, to fit a page."""
 
@@ -42,10 +44,16 @@ class PictureOf(Protocol):
 
 
 def picture(tracks: Tracks, pane: str, step: int | None = None, *, theme: str = "light") -> Svg:
-    """The figure of a pane at `step` (None: the last). VizggmlError for a pane or a step that there is not."""
+    """The figure of a pane at `step` (None: see `usual_step`). VizggmlError for a pane or a step that there is not."""
     if pane not in PICTURES:
         raise VizggmlError(f"pane {pane!r}: there are {', '.join(PICTURES)}")
-    return PICTURES[pane](tracks, check_step(tracks, step), theme=theme)
+    step = usual_step(tracks, pane) if step is None else check_step(tracks, step)
+    return PICTURES[pane](tracks, step, theme=theme)
+
+
+def usual_step(tracks: Tracks, pane: str) -> int:
+    """The step that is drawn if none is said: of memory and graphs where the most memory is held, else the last."""
+    return fullest_step(tracks) if pane in FULLEST else check_step(tracks, None)
 
 
 def step_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
