@@ -11,6 +11,7 @@ import pytest
 
 from tests.llama.building import golden
 from tests.llama.made import Shape, write
+from vizggml.cli_print import dims
 from vizggml.timeline.trace import load_trace
 from vizggml.timeline.tracks import Tracks
 
@@ -269,3 +270,12 @@ def test_plan_of_layers_with_a_window(tmp_path: Path) -> None:
     for given, n_cells in ((), 768), (("--swa-full",), 2048):
         done = vizggml("plan", path, "-c", 2048, "--json", *given)
         assert json.loads(done.stdout)["buffers"]["kv"] == [2048 * 256, 6 * n_cells * 256]
+
+
+def test_shapes_end_where_the_ones_begin() -> None:
+    assert [dims(ne) for ne in ([256, 1, 1, 1], [3, 2, 1, 1], [4, 1, 5, 1], [1, 1, 1, 1])] == [
+        "256",
+        "3 x 2",
+        "4 x 1 x 5",
+        "1",
+    ]

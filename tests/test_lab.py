@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,33 @@ def test_a_new_edition_replaces_what_was_not_touched(shipped: Path, tmp_path: Pa
     assert (laid.updated, laid.kept) == (["00-tour.ipynb"], ["05-galloc.ipynb"])
     assert (work / "05-galloc.ipynb").read_text() == "mine"
     assert (work / "00-tour.ipynb").read_text() == "second edition"
+
+
+def notebook(*sources: str, outputs: list[object] | None = None, count: int | None = None) -> str:
+    cells = [
+        {"cell_type": "code", "source": [s], "outputs": outputs or [], "execution_count": count, "metadata": {}}
+        for s in sources
+    ]
+    return json.dumps({"cells": cells, "metadata": {"kernelspec": {"name": f"python{count}"}}, "nbformat": 4})
+
+
+def test_a_chapter_that_was_only_run_is_brought_up_to_date(shipped: Path, tmp_path: Path) -> None:
+    work, tour, galloc = tmp_path / "work", "00-tour.ipynb", "05-galloc.ipynb"
+    for name in (tour, galloc):
+        (shipped / name).write_text(notebook("1 + 1"))
+    lab.lay(work)
+    ran = notebook("1 + 1", outputs=[{"output_type": "execute_result", "data": {"text/plain": "2"}}], count=7)
+    (work / tour).write_text(ran)
+    again = lab.lay(work)
+    assert (again.updated, again.kept) == ([], [])
+    assert (work / tour).read_text() == ran
+    (work / galloc).write_text(notebook("1 + 2", count=7))
+    for name in (tour, galloc):
+        (shipped / name).write_text(notebook("1 + 1", "second edition"))
+    laid = lab.lay(work)
+    assert (laid.updated, laid.kept) == ([tour], [galloc])
+    assert (work / tour).read_text() == notebook("1 + 1", "second edition")
+    assert (work / galloc).read_text() == notebook("1 + 2", count=7)
 
 
 def test_a_file_that_was_there_before_is_kept(shipped: Path, tmp_path: Path) -> None:

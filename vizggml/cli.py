@@ -50,7 +50,9 @@ class FlashAttnType(StrEnum):
 ModelArg = Annotated[str, typer.Argument(help="a GGUF file, or tiny, or smollm2", metavar="MODEL")]
 Prompt = Annotated[str, typer.Option("-p", "--prompt", help="the text to continue")]
 NPredict = Annotated[int, typer.Option("-n", "--n-predict", min=0, help="tokens to generate")]
-CtxSize = Annotated[int, typer.Option("-c", "--ctx-size", min=1, help="tokens that the KV cache holds")]
+CtxSize = Annotated[
+    int, typer.Option("-c", "--ctx-size", min=1, help="tokens that the KV cache holds, rounded up to 256")
+]
 UBatch = Annotated[int, typer.Option("-ub", "--ubatch-size", min=1, help="tokens computed at once")]
 FlashAttn = Annotated[
     FlashAttnType, typer.Option("-fa", "--flash-attn", help="flash attention; auto: on, as the CPU has it")
@@ -110,7 +112,7 @@ def make_context(
     )
 
 
-@app.command(epilog=epilog('vizggml run smollm2 -p "1, 2, 3, 4, 5, 6," -n 24 --temp 0'))
+@app.command(epilog=epilog('vizggml run smollm2 -p "1, 2, 3, 4, 5, 6," -n 24 --temp 0', "vizggml run tiny -fa off"))
 def run(
     model: ModelArg,
     prompt: Prompt = "Once upon a time",
@@ -162,7 +164,7 @@ def run(
 
 
 @app.command(
-    epilog=epilog('vizggml trace tiny -p "Once upon a time" -n 8 -o run.vgt', "vizggml trace tiny -o run.html")
+    epilog=epilog('vizggml trace tiny -p "Once upon a time" -n 8 -o run.vgt', "vizggml trace tiny -fa off -o off.vgt")
 )
 def trace(
     model: ModelArg,
@@ -234,7 +236,9 @@ def graph(
 def alloc(
     graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH.json...", help="graph files; one answer a line")],
     alignment: Annotated[int, typer.Option(min=1, help="bytes; a power of two")] = 32,
-    max_chunk: Annotated[int | None, typer.Option(min=1, help="bytes that one chunk may hold")] = None,
+    max_chunk: Annotated[
+        int | None, typer.Option(min=1, help="bytes that one chunk, a piece of the buffer, may hold")
+    ] = None,
     in_place: Annotated[bool, typer.Option(help="let a node reuse the memory of its parent")] = True,
     json_: Json = False,
 ) -> None:
@@ -294,9 +298,7 @@ def info(
 
 
 @app.command(
-    epilog=epilog(
-        "vizggml plan smollm2 -c 2048 -ctk q8_0 -ctv q8_0", "vizggml plan --shape llama-70b --type Q4_K_M --fit 24G,24G"
-    )
+    epilog=epilog("vizggml plan smollm2 -c 2048 -fa off", "vizggml plan --shape llama-70b --type Q4_K_M --fit 24G,24G")
 )
 def plan(
     model: Annotated[
@@ -308,7 +310,9 @@ def plan(
     type_: Annotated[
         str | None, typer.Option("--type", help="what --shape is quantized to, such as Q4_K_M; F16 if not said")
     ] = None,
-    ctx_size: Annotated[int, typer.Option("-c", "--ctx-size", min=0, help="tokens; 0: as many as in training")] = 512,
+    ctx_size: Annotated[
+        int, typer.Option("-c", "--ctx-size", min=0, help="tokens, rounded up to 256; 0: as many as in training")
+    ] = 512,
     batch_size: Annotated[int, typer.Option("-b", "--batch-size", min=1, help="tokens of one decode")] = 2048,
     ubatch_size: UBatch = 512,
     flash_attn: FlashAttn = FlashAttnType.auto,

@@ -54,7 +54,14 @@ def view(
     from_: Annotated[int | None, typer.Option("--from", help="first step of an animation")] = None,
     to: Annotated[int | None, typer.Option("--to", help="last step of an animation")] = None,
     fps: Annotated[float | None, typer.Option(help="frames a second of an animation")] = None,
-    table: Annotated[str | None, typer.Option(help="the table: tensors, nodes, edges, events, or a track")] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            help="of .csv: tensors with their places (if not said), nodes, edges, events; a track: arena, block, "
+            "buffer, cache, cell, chunk, count, eval, kv, life, live, node, place, reserve, reuse, scratch, split, "
+            "thread, token; or a table of the player, such as free"
+        ),
+    ] = None,
     theme: Annotated[Theme | None, typer.Option(help="of a figure")] = None,
     browser: Annotated[bool, typer.Option(help="open a page that was written")] = True,
 ) -> None:

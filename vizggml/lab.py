@@ -37,8 +37,9 @@ def shipped_chapters() -> list[Path]:
 def lay(folder: Path) -> Laid:
     """Copy the chapters into `folder`, the Chinese ones into `zh/` in it.
 
-    A chapter that is still as it was laid is brought up to date; one that the person changed is left alone. What was
-    laid is remembered by hash in a small file in the folder.
+    A chapter whose cells are still as they were laid is brought up to date; one in which the person wrote is left
+    alone. That it was run is no change: outputs come again. What was laid is remembered by hash in a small file in the
+    folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     manifest_path = folder / MANIFEST
@@ -54,17 +55,30 @@ def lay(folder: Path) -> Laid:
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(fresh)
             laid.new.append(name)
-        elif target.read_bytes() == fresh:
+        elif (held := written(target.read_bytes())) == written(fresh):
             pass
-        elif known.get(name) == _hash(target.read_bytes()):
+        elif known.get(name) in (_hash(held), _hash(target.read_bytes())):
             target.write_bytes(fresh)
             laid.updated.append(name)
         else:
             laid.kept.append(name)
             continue
-        known[name] = _hash(fresh)
+        known[name] = _hash(written(fresh))
     manifest_path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
     return laid
+
+
+def written(notebook: bytes) -> bytes:
+    """What a person writes in a notebook: the kind and the text of each cell, and files attached to it.
+
+    Outputs, counts and metadata are left out. What is no notebook is all of it written.
+    """
+    try:
+        cells = json.loads(notebook)["cells"]
+        texts = [[cell["cell_type"], "".join(cell["source"]), cell.get("attachments", {})] for cell in cells]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return notebook
+    return json.dumps(texts, sort_keys=True).encode("utf-8", "surrogatepass")
 
 
 def jupyter_command(folder: Path, *, browser: bool, port: int | None) -> list[str]:

@@ -37,6 +37,19 @@ def test_tensors_with_their_numbers(recorded: Trace, tmp_path: Path) -> None:
     ]
 
 
+def test_tensors_with_their_places(recorded: Trace, tmp_path: Path) -> None:
+    """By hand: places of 32 from the bottom; W and x are leafs and stay for the product, wx gives its place to out."""
+    to_csv(recorded, tmp_path / "t.csv")
+    rows = {row["name"]: row for row in read(tmp_path / "t.csv")}
+    fields = ("graph", "plan", "chunk", "offset", "size", "first_use", "last_use", "reuses", "freed_by")
+    assert {name: tuple(row[f] for f in fields) for name, row in rows.items()} == {
+        "W$_1": ("0", "0", "0", "0", "24", "0", "0", "", "wx"),
+        "x": ("0", "0", "0", "32", "12", "0", "0", "", "wx"),
+        "wx": ("0", "0", "0", "64", "8", "0", "0", "", "out"),
+        "out": ("0", "0", "0", "64", "8", "1", "1", "wx", ""),
+    }
+
+
 def test_every_event_with_its_sentence(recorded: Trace, tmp_path: Path) -> None:
     to_csv(recorded, tmp_path / "e.csv", "events")
     rows = read(tmp_path / "e.csv")

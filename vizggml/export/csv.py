@@ -97,7 +97,7 @@ def _number(value: float) -> Cell:
 
 def _tensors(tracks: Tracks) -> Table:
     columns = tracks.columns
-    plans = _plans(tracks)
+    plans, graphs = _plans(tracks), _graphs(tracks)
 
     def rows() -> Iterator[Sequence[Cell]]:
         for t in range(len(columns["tensor.name"])):
@@ -105,26 +105,58 @@ def _tensors(tracks: Tracks) -> Table:
             ne, nb = (columns[f"tensor.{c}"][t].astype("i8").tolist() for c in ("ne", "nb"))
             source = int(columns["tensor.view_src"][t])
             more = tensor_name(tracks, source) if source >= 0 else "", int(columns["tensor.view_offs"][t])
-            of_tensor = t, *texts, *ne, *nb, int(columns["tensor.nbytes"][t]), *more, int(columns["tensor.layer"][t])
+            of_tensor = (
+                t,
+                *texts,
+                *ne,
+                *nb,
+                int(columns["tensor.nbytes"][t]),
+                *more,
+                int(columns["tensor.layer"][t]),
+                graphs.get(t, ""),
+            )
             for planned in plans.get(t, [("",) * len(PLANNED)]):
                 yield *of_tensor, *planned
 
     dims = [f"ne{k}" for k in range(4)] + [f"nb{k}" for k in range(4)]
-    return ["tensor", "name", "type", "op", "desc", *dims, "nbytes", "view_src", "view_offs", "layer", *PLANNED], rows()
+    return [
+        "tensor",
+        "name",
+        "type",
+        "op",
+        "desc",
+        *dims,
+        "nbytes",
+        "view_src",
+        "view_offs",
+        "layer",
+        "graph",
+        *PLANNED,
+    ], rows()
 
 
-PLANNED = ("graph", "plan", "chunk", "offset", "size", "first_use", "last_use", "reuses", "freed_by")
+PLANNED = ("plan", "chunk", "offset", "size", "first_use", "last_use", "reuses", "freed_by")
 
 
 def _plans(tracks: Tracks) -> dict[int, list[tuple[Cell, ...]]]:
     """What each plan says of a tensor: its place, the first and the last node that uses it; views have none."""
-    life, reserve = tracks.track("life"), tracks.track("reserve")
-    graph_of = dict(zip(reserve["plan"].tolist(), reserve["graph"].tolist(), strict=True)) if "plan" in reserve else {}
+    life = tracks.track("life")
     found: dict[int, list[tuple[Cell, ...]]] = {}
     fields = ("tensor", "plan", "chunk", "offset", "size", "first", "last", "reuses", "freed_by")
     for t, plan, *numbers, reuses, freed_by in zip(*(life[f].astype("i8").tolist() for f in fields), strict=True):
         names = (tensor_name(tracks, other) if other >= 0 else "" for other in (reuses, freed_by))
-        found.setdefault(t, []).append((graph_of.get(plan, ""), plan, *numbers, *names))
+        found.setdefault(t, []).append((plan, *numbers, *names))
+    return found
+
+
+def _graphs(tracks: Tracks) -> dict[int, int]:
+    """The first graph that each tensor is in, as node or leaf."""
+    found: dict[int, int] = {}
+    for ptr, members in (("graph.ptr", "graph.node"), ("graph.leaf_ptr", "graph.leaf")):
+        starts, tensors = tracks[ptr].tolist(), tracks[members].tolist()
+        for graph in range(len(starts) - 1):
+            for t in tensors[starts[graph] : starts[graph + 1]]:
+                found.setdefault(t, graph)
     return found
 
 
