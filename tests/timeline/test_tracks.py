@@ -10,6 +10,7 @@ from tests.timeline.made import trace_of
 from vizggml.errors import VizggmlError
 from vizggml.events import ContextId, GraphId, OpRecorded, TensorCreated, TensorId, TensorNamed, Tokenized, VisitEnter
 from vizggml.ggml.context import Context
+from vizggml.llama.model import load_model
 from vizggml.timeline.columns import read_file
 from vizggml.timeline.record import record
 from vizggml.timeline.tracks import Tracks
@@ -67,3 +68,20 @@ def test_a_reader_begins_after_the_snapshot() -> None:
     kinds = [type(event).__name__ for event in trace.events]
     assert trace.tracks().opening == kinds.index("SnapshotEnd") + 1 > 2
     assert kinds[trace.tracks().opening] == "ObjectAppended"
+
+
+def test_a_recorded_run_opens_where_its_plan_begins() -> None:
+    """At the first place that is looked for; at the decode, where all was planned before; a lesson at its beginning."""
+    model = load_model("tiny")
+    with record() as whole:
+        context = model.context(n_ctx=256, n_ubatch=16, n_threads=1, fast=False)
+        context.decode([1])
+    with record() as midway:
+        context.decode([2])
+    with record() as lesson:
+        Context(mem_size=1 << 16, no_alloc=True).new_tensor("F32", (4,), name="x")
+    for trace, kind in ((whole, "SearchBegin"), (midway, "DecodeBegin")):
+        tracks = trace.tracks()
+        kinds = [type(event).__name__ for event in trace.events]
+        assert tracks.start == kinds.index(kind, tracks.opening)
+    assert lesson.tracks().start == lesson.tracks().opening

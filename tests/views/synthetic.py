@@ -17,6 +17,7 @@ class SyntheticTracks:
     strings: list[str]
     columns: dict[str, NDArray[Any]]
     opening: int = 0
+    start: int = 0
 
     def open_at(self, name: str, i: int) -> NDArray[Any]:
         a, b = self.columns[f"t.{name}.a"], self.columns[f"t.{name}.b"]

@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 def html(
     source: Drawable, *, step: int | None = None, panes: Iterable[str] | None = None, title: str | None = None
 ) -> str:
-    """The page of a trace (or of its tracks), opened at `step` (None: after the snapshot).
+    """The page of a trace (or of its tracks), opened at `step` (None: where its plan or its run begins).
 
     `#step=N` in its address takes it elsewhere. VizggmlError for a step outside the trace.
     """
     tracks = tracks_of(source)
-    step = tracks.opening if step is None else check_step(tracks, step)
+    step = tracks.start if step is None else check_step(tracks, step)
     options: dict[str, object] = {"step": step}
     if panes is not None:
         options["panes"] = [panes] if isinstance(panes, str) else list(panes)
     script = script_of(options)
     drawing = json.dumps(layout(tracks), separators=(",", ":"), ensure_ascii=False)
-    picture = still(tracks, None if step == tracks.opening else step)
+    picture = still(tracks, None if step == tracks.start else step)
     named = title or _title(str(tracks.meta.get("model", "")))
     return _template().render(
         title=named,

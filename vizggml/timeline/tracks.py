@@ -49,6 +49,19 @@ class Tracks:
         return min(int(ends[0]) + 1, max(0, self.n_events - 1))
 
     @property
+    def start(self) -> int:
+        """Where a player opens: `opening`; in a recorded run of a model at the first place looked for in a plan.
+
+        Where the run planned nothing, at its first decode.
+        """
+        kinds, opening = self.columns["ev.kind"], self.opening
+        decodes = np.flatnonzero(kinds[opening:] == KIND_INDEX["DecodeBegin"])
+        if not len(decodes):
+            return opening
+        searches = np.flatnonzero(kinds[opening:] == KIND_INDEX["SearchBegin"])
+        return opening + int(searches[0] if len(searches) and searches[0] < decodes[0] else decodes[0])
+
+    @property
     def names(self) -> list[str]:
         """The interval tracks there are."""
         return list(self.meta["tracks"])

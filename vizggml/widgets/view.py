@@ -70,7 +70,7 @@ class Player(anywidget.AnyWidget):
         self._shown = tracks
         with self.hold_sync():
             self.selected = -1
-            self.step = tracks.opening if step is None else step
+            self.step = tracks.start if step is None else step
             for name, value in sent(tracks).items():
                 setattr(self, name, value)
 
@@ -78,7 +78,7 @@ class Player(anywidget.AnyWidget):
         """The picture of `step`, as SVG; None for where the player is or, if at the beginning, the fullest step."""
         if self._shown is None:
             raise VizggmlError("player: there is no trace on it yet")
-        here = None if self.step == self._shown.opening else self.step
+        here = None if self.step == self._shown.start else self.step
         return still(self._shown, here if step is None else step)
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -144,12 +144,12 @@ def view(
     height: int | str | None = None,
     theme: str = "auto",
 ) -> Player:
-    """The player on `trace`, at `step` (None: after the snapshot), with the panes named (None: all).
+    """The player on `trace`, at `step` (None: where its plan or its run begins), with the panes named (None: all).
 
     `height` is pixels, or a CSS length; None for what the panes need. VizggmlError for a step outside the trace or an
     unknown pane.
     """
     tracks: Tracks = trace.tracks() if isinstance(trace, Trace) else trace
-    step = tracks.opening if step is None else check_step(tracks, step)
+    step = tracks.start if step is None else check_step(tracks, step)
     shown = check_panes(panes)
     return Player(tracks, panes=shown, step=step, height=css_height(height, shown), theme=theme)

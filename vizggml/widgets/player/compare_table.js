@@ -52,8 +52,8 @@ export class CompareTable {
     this.element = el("section", "vg-cmp-table", { "aria-label": "Differences" }, [
       el("div", "vg-cmp-tools", {}, [this.choice, this.chips, this.search]),
       el("div", "vg-grid-head vg-cmp-columns", {}, head),
-      this.list.element,
       this.empty,
+      this.list.element,
     ]);
     this.element.hidden = !this.pairs.some((pair) => pair.rows.length);
     this.setPair(meta.main);

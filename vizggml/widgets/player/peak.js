@@ -13,6 +13,7 @@ import { familyOf } from "./theme.js";
 
 /** More than this stand in one last word. */
 const MOST = 24;
+const FIT_MS = 60;
 
 export class PeakLine {
   /** @param {Player} player */
@@ -24,7 +25,12 @@ export class PeakLine {
     this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to where the plan is fullest (P)" });
     this.button.addEventListener("click", () => this.go());
     this.list = el("div", "vg-peak-list", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
-    this.row = el("div", "vg-peak", {}, [this.button, this.list]);
+    this.more = el("button", "vg-peak-more", { type: "button", "aria-expanded": "false" });
+    this.more.addEventListener("click", () => this.setAll(!this.all));
+    this.all = false;
+    this.row = el("div", "vg-peak", {}, [this.button, this.list, this.more]);
+    this.fitter = new ResizeObserver(() => this.count());
+    this.fitter.observe(this.list);
     this.element = el("div", "vg-peaks", {}, [this.words, this.row]);
     /** What was made for the plans met so far. @type {WeakMap<Plan, Made>} */
     this.made = new WeakMap();
@@ -53,6 +59,7 @@ export class PeakLine {
     this.words.title = made.words;
     setText(this.button, `At the peak, position ${plan.peakPosition}`);
     this.list.replaceChildren(...made.nodes);
+    this.player.rest.after(this, FIT_MS, () => this.count());
     this.marked = -2;
     this.mark();
   }
@@ -87,6 +94,24 @@ export class PeakLine {
       this.go();
     });
     return [t, chip];
+  }
+
+  /** Shows all of the tensors at the peak, or one line of them. @param {boolean} all */
+  setAll(all) {
+    this.all = all;
+    this.row.classList.toggle("vg-all", all);
+    this.more.setAttribute("aria-expanded", String(all));
+    this.count();
+  }
+
+  /** Says how many there is no room for. */
+  count() {
+    const chips = [...this.chips.values()];
+    const first = chips[0]?.offsetTop ?? 0;
+    const shown = chips.filter((chip) => chip.offsetTop <= first + 4).length;
+    const left = (this.plan?.atPeak.length ?? 0) - shown;
+    setText(this.more, this.all ? "fewer" : `+${left} more`);
+    this.more.classList.toggle("vg-none", left <= 0 && !this.all);
   }
 
   /** Shows which of them is selected. */

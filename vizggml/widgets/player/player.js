@@ -43,7 +43,7 @@ const WORDS = new Set(["tokens", "events"]);
 const HISTORY = 200;
 const ADDRESS_MS = 150;
 const PANE_HEAD = 34;
-const [MINI, TINY, WIDE] = [480, 660, 1000];
+const [MINI, TINY, WIDE, ROOMY] = [480, 660, 1000, 1200];
 
 export class Player {
   /** @param {Options} options */
@@ -141,6 +141,7 @@ export class Player {
     this.root.classList.toggle("vg-narrow", width < WIDE);
     this.root.classList.toggle("vg-tiny", width < TINY);
     this.root.classList.toggle("vg-mini", width < MINI);
+    this.root.classList.toggle("vg-snug", width < ROOMY);
     this.groups.turn(width < WIDE && height < HIGH && this.pane("graph") !== undefined);
     this.root.classList.toggle("vg-grouped", this.groups.on);
     this.root.classList.toggle("vg-short", this.short);

@@ -14,7 +14,7 @@ function reason({ tracks }, r) {
   const name = tensor >= 0 ? visible(tracks.name(tensor)) : "a tensor";
   switch (why) {
     case "asked":
-      return "before anything is computed";
+      return "";
     case "node count":
       return had ? `it has ${needed} nodes, the last plan ${had}` : "there was no plan yet";
     case "leaf count":
@@ -62,6 +62,7 @@ export class ReserveLine {
     const graph = track.col("graph")[row];
     const what = graph >= 0 ? `graph ${graph}` : "a graph";
     const first = track.str("why", row) === "asked" || (track.str("why", row) === "node count" && !track.col("had")[row]);
-    return `${now ? "Being planned" : "Planned"}${first ? "" : " anew"} for ${what}, ${reason(this.player, row)}: ${formatBytes(size)}, ${buffer}`;
+    const why = reason(this.player, row);
+    return `${now ? "Being planned" : "Planned"}${first ? "" : " anew"} for ${what}${why && `, ${why}`}: ${formatBytes(size)}, ${buffer}`;
   }
 }

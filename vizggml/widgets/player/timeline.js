@@ -20,7 +20,7 @@ import { about, kept, scaled, whole } from "./timeline_zoom.js";
 
 export const LEFT = 66;
 export const RIGHT = 12;
-export const TOP = 16;
+export const TOP = 20;
 export const BOTTOM = 36;
 const QUIET_MS = 350;
 const STEP = 1.6;
@@ -274,6 +274,7 @@ export class TimelinePane {
   }
 
   stop() {
+    this.peak.fitter.disconnect();
     this.surface.stop();
   }
 }
