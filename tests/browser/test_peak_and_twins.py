@@ -97,11 +97,14 @@ def test_a_tensor_goes_on_in_the_next_graph(tmp_path: Path, open_page: OpenPage)
 def test_weights_keep_their_mark_and_the_graph_its_zoom(midway: Trace, tmp_path: Path, open_page: OpenPage) -> None:
     """Beside the node `result_norm` stands the weight `output_norm.weight`; a pane alone leaves the graph as it was."""
     page = opened(midway, tmp_path, open_page)
-    said = drawn_at(page, 1)
-    weights = [text for text in said if text.startswith("output_norm")]
+    page.locator(".vg-sentence").click()
+    page.evaluate("drawn.length = 0")
+    for key in "zf":
+        page.keyboard.press(key)
+        page.wait_for_timeout(50)
+    weights = [text for text in page.evaluate("drawn") if text.startswith("output_norm")]
     assert weights
     assert all(text.endswith((".weight", ".w")) for text in weights)
-    page.locator(".vg-sentence").click()
     for _ in range(8):
         page.keyboard.press("z")
     for name in ("Show Details alone", "Show all panes"):
