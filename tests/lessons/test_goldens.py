@@ -71,3 +71,8 @@ def test_compute_buffer_of_smollm2_by_ubatch(n_ctx: int, n_ubatch: int) -> None:
 def test_a_figure_that_is_not_there_is_said_to_be() -> None:
     with pytest.raises(VizggmlError, match=r"golden 'smollm2\.x': there are smollm2\."):
         golden("smollm2.x")
+
+
+def test_a_file_that_llama_cpp_quantized() -> None:
+    files: dict[str, Any] = json.loads(gzip.decompress((RECORDED / "llama_quantize.json.gz").read_bytes()))["files"]
+    assert [golden(f"tiny.quantize.Q4_K_M.{what}") for what in ("bytes", "sha256")] == files["tiny Q4_K_M"]

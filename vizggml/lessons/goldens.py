@@ -18,6 +18,7 @@ class Golden:
 
 LLAMA_GRAPHS = "tests/goldens/llama_graphs.json.gz"
 LLAMA_BUFFERS = "tests/goldens/llama_buffers.json"
+LLAMA_QUANTIZE = "tests/goldens/llama_quantize.json.gz"
 
 GOLDENS: dict[str, Golden] = {
     "smollm2.nodes.plain": Golden(1086, "nodes", LLAMA_GRAPHS),
@@ -39,6 +40,8 @@ GOLDENS: dict[str, Golden] = {
     "smollm2.compute.plain.2048": Golden(104204288, "bytes", LLAMA_BUFFERS),
     "smollm2.compute.flash.8192": Golden(103024640, "bytes", LLAMA_BUFFERS),
     "smollm2.compute.plain.8192": Golden(174467072, "bytes", LLAMA_BUFFERS),
+    "tiny.quantize.Q4_K_M.bytes": Golden(2095776, "bytes", LLAMA_QUANTIZE),
+    "tiny.quantize.Q4_K_M.sha256": Golden("319da9f1dd9dc601", "digits of SHA-256", LLAMA_QUANTIZE),
 }
 
 
