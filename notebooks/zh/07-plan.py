@@ -41,9 +41,11 @@ placed = place(lives)
 for row in range(160, -1, -32):
     at = [[n for n, (b, d, s) in lives.items() if b <= p <= d and placed[n] <= row < placed[n] + s] for p in range(6)]
     print(f"{row:4}", *(f"{here[0] if here else '.':>4}" for here in at))
+height = max(placed[n] + s for n, (b, d, s) in lives.items())
+print(f"{sum(s for b, d, s in lives.values())} bytes of results in {height} bytes")
 
 # %% [markdown]
-# 每个矩形都挂在先来者允许的最低处。五个一共 288 字节，挂在 192 字节里。
+# 每个矩形都挂在先来者允许的最低处。
 #
 # 能更少吗？在位置 4，`c`、`d` 和 `out` 同时活着。任何规划都不能低于这种和的最大值，它叫*下界*（lower bound；在播放器里是一条虚线）。
 
