@@ -52,7 +52,8 @@ print(f"{given:,} tokens went through the model, in {seconds:.2f} s")
 
 # %%
 again, fewer, faster = write(64, cached=True)
-print(f"{fewer:,} tokens went through the model, in {faster:.2f} s: {given / fewer:.0f} times fewer")
+print(f"{fewer:,} tokens went through the model, in {faster:.2f} s")
+print(f"{given / fewer:.0f} times fewer tokens")
 print("the same text:", again == story)
 print(model.vocab.detokenize(again))
 
@@ -134,7 +135,8 @@ with vg.record() as trace:
     ctx.memory.seq_rm(0, *removed)
     ctx.decode(story[8:12])
 print(trace.sentences("CellsFound")[0])
-print("cells of positions 8 to 11:", [int(np.flatnonzero(kv.cells.pos == p)[0]) for p in range(8, 12)])
+places = [int(np.flatnonzero(kv.cells.pos == p)[0]) for p in range(8, 12)]
+print("cells of positions 8 to 11:", places)
 vg.view(trace, panes=["kv"], step=len(trace) - 1, height=480)
 
 # %% [markdown]
@@ -182,7 +184,7 @@ print(f"planned:                                   {planned / 2**30:>5.2f} GiB")
 # %% [markdown]
 # It is smaller than that of the 7B. The query heads come in *groups*, and a group of 8 shares one head of keys and values:
 # grouped-query attention. Nothing is copied to share it. `mul_mat` lets its second operand have more matrices than the
-# first. In the next cell 8 query heads share 2: matrix $i$ of `q` meets matrix $i / 4$ of `k`, rounded down.
+# first. In the next cell 8 query heads share 2: matrix `i` of `q` meets matrix `i // 4` of `k`.
 
 # %%
 c = ggml.Context(mem_size=1 << 20)
@@ -194,7 +196,8 @@ g.build_forward_expand(kq)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 by_group = [k.array()[0, head // 4] @ q.array()[0, head, 0] for head in range(8)]
-print(f"k {k.ne[:3]}, q {q.ne[:3]}, scores {kq.ne[:3]}; the same: {np.allclose(kq.array()[0, :, 0], by_group)}")
+print(f"k {k.ne[:3]}, q {q.ne[:3]}, scores {kq.ne[:3]}")
+print("the same:", np.allclose(kq.array()[0, :, 0], by_group))
 
 # %% [markdown]
 # ## Fewer tokens to keep
@@ -222,7 +225,8 @@ with vg.record() as trace:
                 met.apply(ubatch)
 
 for cache in memory.caches:
-    print(f"layers {cache.layers}: {cache.n_cells} cells each, {sum(b.size for b in cache.buffers):,} bytes")
+    size = sum(buffer.size for buffer in cache.buffers)
+    print(f"layers {cache.layers}: {cache.n_cells} cells each, {size:,} bytes")
 print(trace.sentences("WindowEvicted")[0])
 
 # %%
@@ -238,7 +242,8 @@ vg.view(trace, panes=["kv"], step=len(trace) - 1, height=560)
 # %%
 whole = kv_bytes(48, 8, 256, 32768)
 windows = kv_bytes(8, 8, 256, 32768) + kv_bytes(40, 8, 256, 1024 + 512)
-print(f"all layers see everything: {whole / 2**30:.2f} GiB; 40 of them a window: {windows / 2**30:.2f} GiB")
+print(f"all layers see everything: {whole / 2**30:>5.2f} GiB")
+print(f"40 of them see a window:   {windows / 2**30:>5.2f} GiB")
 
 # %% [markdown]
 # The price: what has left the window is gone. If you remove the last tokens of a text and go on from an earlier point, the
@@ -272,7 +277,7 @@ for op in sorted(set(lists["q8_0"])):
 # Four matrix products more in each layer, for Q, K, V and the result: they are *rotated*. A block of 32 numbers has one
 # scale, which the largest of them sets. Real keys have a few elements that are much larger than the rest, and those spoil
 # the block for all others. So each head is first multiplied by a Hadamard matrix, which spreads every element over all.
-# It is orthogonal: rotate the query alike, and $q \cdot k$ is what it was. Its result is rotated back.
+# It is orthogonal: rotate the query alike, and `q @ k` is what it was. Its result is rotated back.
 #
 # Take the keys and values of a sentence out of SmolLM2, and encode them as `Q4_0`, straight and rotated (some seconds).
 
@@ -282,16 +287,19 @@ from vizggml.llama.hadamard import hadamard
 
 smol = vg.load_model("smollm2")
 ctx2 = smol.context(n_ctx=256, n_ubatch=64)
-ctx2.decode(smol.vocab.tokenize("Every day she walked to the well near the forest, and one day the well was dry."))
+sentence = "Every day she walked to the well near the forest, and one day the well was dry."
+ctx2.decode(smol.vocab.tokenize(sentence))
 
 
 def error(rows):
     blocks = quantize("Q4_0", rows).reshape(len(rows), 2, 18)
-    return np.mean((dequantize("Q4_0", blocks).reshape(rows.shape) - rows) ** 2) / np.mean(rows**2)
+    decoded = dequantize("Q4_0", blocks).reshape(rows.shape)
+    return np.mean((decoded - rows) ** 2) / np.mean(rows**2)
 
 
 for name, layers in (("K", ctx2.memory.k), ("V", ctx2.memory.v)):
-    heads = np.concatenate([t.array()[0, 0, : ctx2.n_past].astype(np.float32).reshape(-1, 64) for t in layers])
+    rows = np.concatenate([t.array()[0, 0, : ctx2.n_past] for t in layers])
+    heads = rows.astype(np.float32).reshape(-1, 64)
     turned = heads @ hadamard(64)
     print(f"{name}: largest {abs(heads).max():.1f}, rotated {abs(turned).max():.1f};", end=" ")
     print(f"mean square error {error(heads):.2%}, rotated {error(turned):.2%}")
@@ -309,7 +317,7 @@ for kind in ("f16", "q8_0"):
     plan = plan_file("smollm2", ContextParams(n_ctx=2048, type_k=kind, type_v=kind))
     theirs = lessons.golden(f"smollm2.kv.{kind}"), lessons.golden(f"smollm2.kv.{kind}.nodes")
     same = (plan.kv[0], plan.nodes) == theirs
-    print(f"{kind:>5}: llama.cpp {theirs[0]:>11,} bytes {theirs[1]:>6,} nodes; ours the same: {same}")
+    print(f"{kind:>5}: {theirs[0]:>11,} bytes {theirs[1]:>6,} nodes; ours the same: {same}")
 
 # %% [markdown]
 # ## Exercises

@@ -47,7 +47,8 @@ with vg.record() as trace:
     plan = ggml.graph_plan(plain, n_threads=4)
 
 print(f"{sum(size > 0 for size in plan.work_sizes)} of {len(plain.nodes)} nodes need scratch")
-print(f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,}, planned {plan.work_size:,} bytes")
+print(f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,} bytes")
+print(f"planned {plan.work_size:,} bytes")
 
 # %% [markdown]
 # A bar is a node, the line above is the maximum so far. It rises where a node needs more than all before it. Walk back with
@@ -68,14 +69,15 @@ vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 # grows with the threads. Three nodes by hand:
 
 # %%
-by_name = {(t.op, t.name): (t, size) for t, size in zip(plain.nodes, plan.work_sizes, strict=True)}
+sized = zip(plain.nodes, plan.work_sizes, strict=True)
+by_name = {(t.op, t.name): (t, size) for t, size in sized}
 query, query_size = by_name["MUL_MAT", "Qcur-0"]
 soft, soft_size = by_name["SOFT_MAX", "kq_soft_max-0"]
 kqv, kqv_size = by_name["MUL_MAT", "kqv-0"]
 
-print("Q from the activations, as Q8_0, 34 bytes for 32:", query.src[1].nelements // 32 * 34 == query_size)
-print("softmax, a row of F32 on each of 4 threads:      ", 4 * soft.ne[0] * 4 == soft_size)
-print("values times weights, the weights as F16:        ", 2 * kqv.src[1].nelements == kqv_size)
+print("Q's activations as Q8_0, 34 bytes for 32:  ", query.src[1].nelements // 32 * 34 == query_size)
+print("softmax, a row of F32 on each of 4 threads:", 4 * soft.ne[0] * 4 == soft_size)
+print("values times weights, the weights as F16:  ", 2 * kqv.src[1].nelements == kqv_size)
 
 # %% [markdown]
 # The engine tells the same, with its numbers:
@@ -144,7 +146,7 @@ rng = np.random.default_rng(3)
 q, keys, values = rng.normal(size=(3, 512, 64)).astype(np.float32)
 for tile in (1, 64, 100, 512):
     difference = abs(online(q, keys, values, tile) - textbook(q, keys, values)).max()
-    print(f"tile {tile:>3}: at most {tile * len(q):>7,} scores at once, difference {difference:.1e}")
+    print(f"tile {tile:>3}: {tile * len(q):>7,} scores at once, difference {difference:.1e}")
 
 # %% [markdown]
 # Not bit for bit: sums in another order round differently. That is one reason why llama.cpp's text may change when
@@ -157,21 +159,23 @@ for tile in (1, 64, 100, 512):
 
 # %%
 c = ggml.Context(mem_size=4 << 20)
-tensors = [c.new_tensor("F32", (64, 512, 1), name=n).set(x) for n, x in (("q", q), ("k", keys), ("v", values))]
+given = {"q": q, "k": keys, "v": values}
+tensors = [c.new_tensor("F32", (64, 512, 1), name=name).set(x) for name, x in given.items()]
 attended = ggml.flash_attn_ext(c, *tensors, None, 1 / 8, 0.0, 0.0)
 g = ggml.Graph(c)
 g.build_forward_expand(attended)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 ours = attended.array()[0, :, 0]
-print("ne:", attended.ne, f"difference from the ten lines {abs(ours - online(q, keys, values, 64)).max():.1e}")
+difference = abs(ours - online(q, keys, values, 64)).max()
+print("ne:", attended.ne, f"difference from the ten lines {difference:.1e}")
 
 # %% [markdown]
 # ## The tiles are scratch
 #
-# A tile has to lie somewhere while a thread works on it, and this is scratch, for each thread. With $Q$ queries and $C$
-# cells in a tile, and heads of $D$: the queries, $QD$ numbers; the keys and the values, $CD$ each; the sums, $QD$; the
-# scores and the mask, $QC$ each. All in F32.
+# A tile has to lie somewhere while a thread works on it, and this is scratch, for each thread. With *Q* queries and *C*
+# cells in a tile, and heads of *D*: the queries, *QD* numbers; the keys and the values, *CD* each; the sums, *QD*; the
+# scores and the mask, *QC* each. All in F32.
 #
 # A published description of ggml says that MiniMind takes 14 MB of scratch on 16 threads. Its heads have 96 elements. With
 # tiles of 256 x 256 the sum is:
@@ -182,8 +186,9 @@ def tile_floats(queries, cells, head):
     return 2 * queries * head + 2 * cells * head + 2 * queries * cells
 
 
-print(f"{tile_floats(256, 256, 96):,} floats a thread, {4 * 16 * tile_floats(256, 256, 96):,} bytes on 16 threads")
-print(f"{tile_floats(64, 64, 96):,} floats a thread, {4 * 16 * tile_floats(64, 64, 96):,} bytes with tiles of 64 x 64")
+for side in (256, 64):
+    floats = tile_floats(side, side, 96)
+    print(f"{side:>3} x {side:<3} {floats:>8,} floats a thread, {4 * 16 * floats:>10,} bytes on 16 threads")
 
 # %% [markdown]
 # So the description is of tiles of 256 x 256. llama.cpp as it is today has 64 x 64: `GGML_FA_TILE_Q` and `GGML_FA_TILE_KV`
@@ -194,11 +199,12 @@ c = ggml.Context(mem_size=1 << 18, no_alloc=True)
 q8 = c.new_tensor("F32", (96, 512, 8), name="q")
 k4, v4 = (c.new_tensor("F16", (96, 2048, 4), name=name) for name in "kv")
 g = ggml.Graph(c)
-g.build_forward_expand(ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0).set_name("attention"))
+g.build_forward_expand(ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0))
 for flash_tile in ((256, 256), (64, 64)):
     with vg.record() as trace:
         plan = ggml.graph_plan(g, n_threads=16, flash_tile=flash_tile)
-    print(f"{plan.work_sizes[0]:>10,}:", trace.sentences("NodePlanned")[0].partition("work in: ")[2])
+    (planned,) = trace.sentences("NodePlanned")
+    print(f"{plan.work_sizes[0]:>10,}:", planned.partition("work in: ")[2])
 
 # %% [markdown]
 # The formula asks neither for the cells nor for the tokens of the step: 512 tokens against 2,048 cells take what one token
@@ -242,8 +248,9 @@ for n_ctx in (512, 2048, 8192):
 
 # %%
 for name, n_ctx in (("minimind", 8192), ("smollm2", 8192), ("smollm2", 2048)):
-    kinds = {kind: lessons.golden(f"{name}.compute.{kind}.{n_ctx}") for kind in ("plain", "flash")}
-    print(f"{name:>8} {n_ctx:>6,} cells: plain {kinds['plain']:>12,}   flash {kinds['flash']:>12,}")
+    of = f"{name}.compute"
+    both = [lessons.golden(f"{of}.{kind}.{n_ctx}") for kind in ("plain", "flash")]
+    print(f"{name:>8} {n_ctx:>6,} cells: plain {both[0]:>12,}   flash {both[1]:>12,}")
 print("ours, first line: ", big.compute == lessons.golden("minimind.compute.plain.8192"))
 print("SmolLM2's logits: ", f"{512 * 49152 * 4:,} bytes")
 

@@ -51,7 +51,8 @@ print(f"{given:,} tokens went through the model, in {seconds:.2f} s")
 
 # %%
 again, fewer, faster = write(64, cached=True)
-print(f"{fewer:,} tokens went through the model, in {faster:.2f} s: {given / fewer:.0f} times fewer")
+print(f"{fewer:,} tokens went through the model, in {faster:.2f} s")
+print(f"{given / fewer:.0f} times fewer tokens")
 print("the same text:", again == story)
 print(model.vocab.detokenize(again))
 
@@ -125,7 +126,8 @@ with vg.record() as trace:
     ctx.memory.seq_rm(0, *removed)
     ctx.decode(story[8:12])
 print(trace.sentences("CellsFound")[0])
-print("cells of positions 8 to 11:", [int(np.flatnonzero(kv.cells.pos == p)[0]) for p in range(8, 12)])
+places = [int(np.flatnonzero(kv.cells.pos == p)[0]) for p in range(8, 12)]
+print("cells of positions 8 to 11:", places)
 vg.view(trace, panes=["kv"], step=len(trace) - 1, height=480)
 
 # %% [markdown]
@@ -168,7 +170,7 @@ print(f"by hand, for 8 of them:                    {eight / 2**30:>5.2f} GiB")
 print(f"planned:                                   {planned / 2**30:>5.2f} GiB")
 
 # %% [markdown]
-# 反而比 7B 的还小。query 头是*分组*的，8 个头为一组，共用一个 key 头和一个 value 头，这叫 grouped-query attention。共用并不需要复制：`mul_mat` 允许第二个操作数的矩阵比第一个多。下面的单元格里，8 个 query 头共用 2 个 key 头：`q` 的第 $i$ 个矩阵对应 `k` 的第 $i / 4$ 个（向下取整）。
+# 反而比 7B 的还小。query 头是*分组*的，8 个头为一组，共用一个 key 头和一个 value 头，这叫 grouped-query attention。共用并不需要复制：`mul_mat` 允许第二个操作数的矩阵比第一个多。下面的单元格里，8 个 query 头共用 2 个 key 头：`q` 的第 `i` 个矩阵对应 `k` 的第 `i // 4` 个。
 
 # %%
 c = ggml.Context(mem_size=1 << 20)
@@ -180,7 +182,8 @@ g.build_forward_expand(kq)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 by_group = [k.array()[0, head // 4] @ q.array()[0, head, 0] for head in range(8)]
-print(f"k {k.ne[:3]}, q {q.ne[:3]}, scores {kq.ne[:3]}; the same: {np.allclose(kq.array()[0, :, 0], by_group)}")
+print(f"k {k.ne[:3]}, q {q.ne[:3]}, scores {kq.ne[:3]}")
+print("the same:", np.allclose(kq.array()[0, :, 0], by_group))
 
 # %% [markdown]
 # ## 少存几个 token
@@ -205,7 +208,8 @@ with vg.record() as trace:
                 met.apply(ubatch)
 
 for cache in memory.caches:
-    print(f"layers {cache.layers}: {cache.n_cells} cells each, {sum(b.size for b in cache.buffers):,} bytes")
+    size = sum(buffer.size for buffer in cache.buffers)
+    print(f"layers {cache.layers}: {cache.n_cells} cells each, {size:,} bytes")
 print(trace.sentences("WindowEvicted")[0])
 
 # %%
@@ -219,7 +223,8 @@ vg.view(trace, panes=["kv"], step=len(trace) - 1, height=560)
 # %%
 whole = kv_bytes(48, 8, 256, 32768)
 windows = kv_bytes(8, 8, 256, 32768) + kv_bytes(40, 8, 256, 1024 + 512)
-print(f"all layers see everything: {whole / 2**30:.2f} GiB; 40 of them a window: {windows / 2**30:.2f} GiB")
+print(f"all layers see everything: {whole / 2**30:>5.2f} GiB")
+print(f"40 of them see a window:   {windows / 2**30:>5.2f} GiB")
 
 # %% [markdown]
 # 代价是：离开窗口的就没有了。如果删掉文本末尾，想从更早的地方接着写，那里的窗口可能已经不全。`swa_full` 会保留所有 cell，留给需要回头的人。
@@ -248,7 +253,7 @@ for op in sorted(set(lists["q8_0"])):
         print(f"{op:>8}: {more:+} in 30 layers")
 
 # %% [markdown]
-# 每层多了四次矩阵乘法，分别作用在 Q、K、V 和结果上：它们被*旋转*了。32 个数的一块只有一个缩放系数，由其中最大的数决定。真实的 key 里总有几个元素比别的大得多，同一块的其他数都跟着遭殃。所以每个头先乘一个 Hadamard 矩阵，把每个元素摊到所有元素上。这个矩阵是正交的：query 也同样旋转，$q \cdot k$ 就不变。最后的结果再转回来。
+# 每层多了四次矩阵乘法，分别作用在 Q、K、V 和结果上：它们被*旋转*了。32 个数的一块只有一个缩放系数，由其中最大的数决定。真实的 key 里总有几个元素比别的大得多，同一块的其他数都跟着遭殃。所以每个头先乘一个 Hadamard 矩阵，把每个元素摊到所有元素上。这个矩阵是正交的：query 也同样旋转，`q @ k` 就不变。最后的结果再转回来。
 #
 # 从 SmolLM2 里取出一句话的 key 和 value，编码成 `Q4_0`，一次直接编码，一次先旋转（要几秒钟）。
 
@@ -258,16 +263,19 @@ from vizggml.llama.hadamard import hadamard
 
 smol = vg.load_model("smollm2")
 ctx2 = smol.context(n_ctx=256, n_ubatch=64)
-ctx2.decode(smol.vocab.tokenize("Every day she walked to the well near the forest, and one day the well was dry."))
+sentence = "Every day she walked to the well near the forest, and one day the well was dry."
+ctx2.decode(smol.vocab.tokenize(sentence))
 
 
 def error(rows):
     blocks = quantize("Q4_0", rows).reshape(len(rows), 2, 18)
-    return np.mean((dequantize("Q4_0", blocks).reshape(rows.shape) - rows) ** 2) / np.mean(rows**2)
+    decoded = dequantize("Q4_0", blocks).reshape(rows.shape)
+    return np.mean((decoded - rows) ** 2) / np.mean(rows**2)
 
 
 for name, layers in (("K", ctx2.memory.k), ("V", ctx2.memory.v)):
-    heads = np.concatenate([t.array()[0, 0, : ctx2.n_past].astype(np.float32).reshape(-1, 64) for t in layers])
+    rows = np.concatenate([t.array()[0, 0, : ctx2.n_past] for t in layers])
+    heads = rows.astype(np.float32).reshape(-1, 64)
     turned = heads @ hadamard(64)
     print(f"{name}: largest {abs(heads).max():.1f}, rotated {abs(turned).max():.1f};", end=" ")
     print(f"mean square error {error(heads):.2%}, rotated {error(turned):.2%}")
@@ -282,7 +290,7 @@ for kind in ("f16", "q8_0"):
     plan = plan_file("smollm2", ContextParams(n_ctx=2048, type_k=kind, type_v=kind))
     theirs = lessons.golden(f"smollm2.kv.{kind}"), lessons.golden(f"smollm2.kv.{kind}.nodes")
     same = (plan.kv[0], plan.nodes) == theirs
-    print(f"{kind:>5}: llama.cpp {theirs[0]:>11,} bytes {theirs[1]:>6,} nodes; ours the same: {same}")
+    print(f"{kind:>5}: {theirs[0]:>11,} bytes {theirs[1]:>6,} nodes; ours the same: {same}")
 
 # %% [markdown]
 # ## 练习

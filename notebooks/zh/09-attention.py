@@ -43,7 +43,8 @@ with vg.record() as trace:
     plan = ggml.graph_plan(plain, n_threads=4)
 
 print(f"{sum(size > 0 for size in plan.work_sizes)} of {len(plain.nodes)} nodes need scratch")
-print(f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,}, planned {plan.work_size:,} bytes")
+print(f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,} bytes")
+print(f"planned {plan.work_size:,} bytes")
 
 # %% [markdown]
 # 一根柱子是一个节点，上面的线是到此为止的最大值。哪个节点比之前的都要得多，线就在哪里抬高。按 **←** 往回走，可以读到原因。
@@ -60,14 +61,15 @@ vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 # 公式有两类。一类 scratch 是*共用*的：矩阵乘法的激活值由所有线程一起转换，互相等齐了，再一起读全部。另一类是*每个线程*一份：softmax 一行，`ROPE` 一行。后一类随线程数增长。手算三个节点：
 
 # %%
-by_name = {(t.op, t.name): (t, size) for t, size in zip(plain.nodes, plan.work_sizes, strict=True)}
+sized = zip(plain.nodes, plan.work_sizes, strict=True)
+by_name = {(t.op, t.name): (t, size) for t, size in sized}
 query, query_size = by_name["MUL_MAT", "Qcur-0"]
 soft, soft_size = by_name["SOFT_MAX", "kq_soft_max-0"]
 kqv, kqv_size = by_name["MUL_MAT", "kqv-0"]
 
-print("Q from the activations, as Q8_0, 34 bytes for 32:", query.src[1].nelements // 32 * 34 == query_size)
-print("softmax, a row of F32 on each of 4 threads:      ", 4 * soft.ne[0] * 4 == soft_size)
-print("values times weights, the weights as F16:        ", 2 * kqv.src[1].nelements == kqv_size)
+print("Q's activations as Q8_0, 34 bytes for 32:  ", query.src[1].nelements // 32 * 34 == query_size)
+print("softmax, a row of F32 on each of 4 threads:", 4 * soft.ne[0] * 4 == soft_size)
+print("values times weights, the weights as F16:  ", 2 * kqv.src[1].nelements == kqv_size)
 
 # %% [markdown]
 # 引擎给出的相同，还带着具体的数：
@@ -132,7 +134,7 @@ rng = np.random.default_rng(3)
 q, keys, values = rng.normal(size=(3, 512, 64)).astype(np.float32)
 for tile in (1, 64, 100, 512):
     difference = abs(online(q, keys, values, tile) - textbook(q, keys, values)).max()
-    print(f"tile {tile:>3}: at most {tile * len(q):>7,} scores at once, difference {difference:.1e}")
+    print(f"tile {tile:>3}: {tile * len(q):>7,} scores at once, difference {difference:.1e}")
 
 # %% [markdown]
 # 并不是每一位都相同：求和的顺序不同，舍入就不同。打开 flash attention 之后，遇到两个 token 几乎同样可能的地方，llama.cpp 写出的文本可能会变，这是原因之一。
@@ -144,19 +146,21 @@ for tile in (1, 64, 100, 512):
 
 # %%
 c = ggml.Context(mem_size=4 << 20)
-tensors = [c.new_tensor("F32", (64, 512, 1), name=n).set(x) for n, x in (("q", q), ("k", keys), ("v", values))]
+given = {"q": q, "k": keys, "v": values}
+tensors = [c.new_tensor("F32", (64, 512, 1), name=name).set(x) for name, x in given.items()]
 attended = ggml.flash_attn_ext(c, *tensors, None, 1 / 8, 0.0, 0.0)
 g = ggml.Graph(c)
 g.build_forward_expand(attended)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 ours = attended.array()[0, :, 0]
-print("ne:", attended.ne, f"difference from the ten lines {abs(ours - online(q, keys, values, 64)).max():.1e}")
+difference = abs(ours - online(q, keys, values, 64)).max()
+print("ne:", attended.ne, f"difference from the ten lines {difference:.1e}")
 
 # %% [markdown]
 # ## 块就是 scratch
 #
-# 线程处理一块的时候，这块总得放在什么地方：这就是 scratch，每个线程一份。设一块有 $Q$ 个 query、$C$ 个 cell，头的大小是 $D$：query 要 $QD$ 个数，key 和 value 各 $CD$，累加的结果 $QD$，分数和 mask 各 $QC$。全部是 F32。
+# 线程处理一块的时候，这块总得放在什么地方：这就是 scratch，每个线程一份。设一块有 *Q* 个 query、*C* 个 cell，头的大小是 *D*：query 要 *QD* 个数，key 和 value 各 *CD*，累加的结果 *QD*，分数和 mask 各 *QC*。全部是 F32。
 #
 # 有一篇公开的 ggml 介绍说，MiniMind 用 16 个线程时要 14 MB 的 scratch。它的头有 96 个元素。按 256 x 256 的块来算：
 
@@ -166,8 +170,9 @@ def tile_floats(queries, cells, head):
     return 2 * queries * head + 2 * cells * head + 2 * queries * cells
 
 
-print(f"{tile_floats(256, 256, 96):,} floats a thread, {4 * 16 * tile_floats(256, 256, 96):,} bytes on 16 threads")
-print(f"{tile_floats(64, 64, 96):,} floats a thread, {4 * 16 * tile_floats(64, 64, 96):,} bytes with tiles of 64 x 64")
+for side in (256, 64):
+    floats = tile_floats(side, side, 96)
+    print(f"{side:>3} x {side:<3} {floats:>8,} floats a thread, {4 * 16 * floats:>10,} bytes on 16 threads")
 
 # %% [markdown]
 # 可见那篇介绍说的是 256 x 256 的块。如今的 llama.cpp 用 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。两种引擎都能规划。
@@ -177,11 +182,12 @@ c = ggml.Context(mem_size=1 << 18, no_alloc=True)
 q8 = c.new_tensor("F32", (96, 512, 8), name="q")
 k4, v4 = (c.new_tensor("F16", (96, 2048, 4), name=name) for name in "kv")
 g = ggml.Graph(c)
-g.build_forward_expand(ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0).set_name("attention"))
+g.build_forward_expand(ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0))
 for flash_tile in ((256, 256), (64, 64)):
     with vg.record() as trace:
         plan = ggml.graph_plan(g, n_threads=16, flash_tile=flash_tile)
-    print(f"{plan.work_sizes[0]:>10,}:", trace.sentences("NodePlanned")[0].partition("work in: ")[2])
+    (planned,) = trace.sentences("NodePlanned")
+    print(f"{plan.work_sizes[0]:>10,}:", planned.partition("work in: ")[2])
 
 # %% [markdown]
 # 公式既不问有多少 cell，也不问这一步有多少 token：512 个 token 对 2,048 个 cell，和一个 token 对一百万个 cell，要的一样多。（只有一个 token 的一步是逐个处理 cell 的，另有一个公式，plan 取两者中较大的。）
@@ -222,8 +228,9 @@ for n_ctx in (512, 2048, 8192):
 
 # %%
 for name, n_ctx in (("minimind", 8192), ("smollm2", 8192), ("smollm2", 2048)):
-    kinds = {kind: lessons.golden(f"{name}.compute.{kind}.{n_ctx}") for kind in ("plain", "flash")}
-    print(f"{name:>8} {n_ctx:>6,} cells: plain {kinds['plain']:>12,}   flash {kinds['flash']:>12,}")
+    of = f"{name}.compute"
+    both = [lessons.golden(f"{of}.{kind}.{n_ctx}") for kind in ("plain", "flash")]
+    print(f"{name:>8} {n_ctx:>6,} cells: plain {both[0]:>12,}   flash {both[1]:>12,}")
 print("ours, first line: ", big.compute == lessons.golden("minimind.compute.plain.8192"))
 print("SmolLM2's logits: ", f"{512 * 49152 * 4:,} bytes")
 
