@@ -33,7 +33,7 @@ b = a * 2
 y = b - 3
 held, peak = tracemalloc.get_traced_memory()
 tracemalloc.stop()
-print(f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held, as a and b might be wanted again")
+print(f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held")
 
 # %% [markdown]
 # Python cannot know that `a` and `b` are done with: perhaps your next line reads them. ggml wants to see the whole

@@ -42,8 +42,11 @@ def place(lives):
 
 placed = place(lives)
 for row in range(160, -1, -32):
-    at = [[n for n, (b, d, s) in lives.items() if b <= p <= d and placed[n] <= row < placed[n] + s] for p in range(6)]
-    print(f"{row:4}", *(f"{here[0] if here else '.':>4}" for here in at))
+    at = ["."] * 6
+    for n, (born, died, size) in lives.items():
+        if placed[n] <= row < placed[n] + size:
+            at[born : died + 1] = [n] * (died + 1 - born)
+    print(f"{row:4}", *(f"{n:>4}" for n in at))
 height = max(placed[n] + s for n, (b, d, s) in lives.items())
 print(f"{sum(s for b, d, s in lives.values())} bytes of results in {height} bytes")
 
@@ -153,7 +156,7 @@ print(f"{len(line):,} samples: from {min(line) / 2**20:,.2f} to {max(line) / 2**
 print(f"{20 * ggml.graph_liveness(context.step_graph(1)).no_reuse / 2**20:.2f} MiB")
 
 # %% [markdown]
-# ## "Intermediate results are freed while computing"
+# ## Are intermediate results freed while computing?
 #
 # So it is often told. You have just counted: not once. `TensorFreed` happens in the *plan*, where it means: from here
 # on the bytes may be promised to somebody else. At run time nothing moves; a node simply writes where another has been.
@@ -209,7 +212,7 @@ print(f"steps: {count['ReuseDecided']}, plans: {count['ReserveEnd']}, buffers: {
 print("the buffer is as it was:", context.compute_buffer_size == size)
 
 # %% [markdown]
-# ## "It saves 70 to 85 percent"
+# ## Does it save 70 to 85 percent?
 #
 # A figure that you may read. Of what, and on which graphs? Saved is what a place for each would take, less the plan, as a
 # share of the former. Cut the graph of a step after its first layer, its second, and so on, and plan each piece (the cell
@@ -245,9 +248,11 @@ for flash in (False, True):
 
 # %%
 for n_outputs in (1, 32):
-    print(f"SmolLM2, 32 tokens, logits of {n_outputs:>2}: {saved(step_graph('smollm2', 32, n_outputs)):.1%}")
+    share = saved(step_graph("smollm2", 32, n_outputs))
+    print(f"SmolLM2, 32 tokens, logits of {n_outputs:>2}: {share:.1%}")
 for flash in (False, True):
-    print(f"tiny, 32 tokens, {'flash' if flash else 'plain'}: {saved(step_graph('tiny', 32, flash_attn=flash)):.1%}")
+    share = saved(step_graph("tiny", 32, flash_attn=flash))
+    print(f"tiny, 32 tokens, {'flash' if flash else 'plain'}: {share:.1%}")
 
 # %% [markdown]
 # A single number for "what the allocator saves" does not exist: name the graph. And mind what it is a share of: of the

@@ -31,7 +31,7 @@ b = a * 2
 y = b - 3
 held, peak = tracemalloc.get_traced_memory()
 tracemalloc.stop()
-print(f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held, as a and b might be wanted again")
+print(f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held")
 
 # %% [markdown]
 # Python 无从知道 `a` 和 `b` 已经没用了：说不定下一行就要读。ggml 想先看到整个计算。所以写下计算的时候，什么都不能算。

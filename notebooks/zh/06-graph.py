@@ -252,9 +252,8 @@ big = vg.load_model("smollm2").context(n_ctx=512, flash_attn=False, n_threads=1)
 with vg.record() as trace:
     graph = big.step_graph(1)
 print(f"SmolLM2: {len(graph.nodes)} nodes; llama.cpp: {lessons.golden('smollm2.nodes.plain')}")
-print(
-    f"room for {graph.size:,}, {graph.hash_size:,} slots; a taken slot was met {len(trace.sentences('SlotTaken'))} times"
-)
+taken = len(trace.sentences("SlotTaken"))
+print(f"room for {graph.size:,}, {graph.hash_size:,} slots; a taken slot was met {taken} times")
 
 # %% [markdown]
 # ## 改一改，看一看

@@ -39,8 +39,11 @@ def place(lives):
 
 placed = place(lives)
 for row in range(160, -1, -32):
-    at = [[n for n, (b, d, s) in lives.items() if b <= p <= d and placed[n] <= row < placed[n] + s] for p in range(6)]
-    print(f"{row:4}", *(f"{here[0] if here else '.':>4}" for here in at))
+    at = ["."] * 6
+    for n, (born, died, size) in lives.items():
+        if placed[n] <= row < placed[n] + size:
+            at[born : died + 1] = [n] * (died + 1 - born)
+    print(f"{row:4}", *(f"{n:>4}" for n in at))
 height = max(placed[n] + s for n, (b, d, s) in lives.items())
 print(f"{sum(s for b, d, s in lives.values())} bytes of results in {height} bytes")
 
@@ -143,7 +146,7 @@ print(f"{len(line):,} samples: from {min(line) / 2**20:,.2f} to {max(line) / 2**
 print(f"{20 * ggml.graph_liveness(context.step_graph(1)).no_reuse / 2**20:.2f} MiB")
 
 # %% [markdown]
-# ## “中间结果在计算过程中被释放”
+# ## 中间结果在计算过程中被释放吗
 #
 # 常常有人这么讲。你刚刚数过：一次也没有。`TensorFreed` 发生在*规划*里，意思是：从这里起，这些字节可以许给别人了。运行时什么也不动，一个节点只是写在别人待过的地方。
 #
@@ -192,7 +195,7 @@ print(f"steps: {count['ReuseDecided']}, plans: {count['ReserveEnd']}, buffers: {
 print("the buffer is as it was:", context.compute_buffer_size == size)
 
 # %% [markdown]
-# ## “节省 70% 到 85%”
+# ## 节省 70% 到 85% 吗
 #
 # 你可能读到过这个数字。是什么的 70%，在什么图上？节省的比例，是“各占一处”减去规划，再除以前者。把一步的图在第一层之后截断，在第二层之后截断，依此类推，逐段规划（这一格要几秒钟）：
 
@@ -224,9 +227,11 @@ for flash in (False, True):
 
 # %%
 for n_outputs in (1, 32):
-    print(f"SmolLM2, 32 tokens, logits of {n_outputs:>2}: {saved(step_graph('smollm2', 32, n_outputs)):.1%}")
+    share = saved(step_graph("smollm2", 32, n_outputs))
+    print(f"SmolLM2, 32 tokens, logits of {n_outputs:>2}: {share:.1%}")
 for flash in (False, True):
-    print(f"tiny, 32 tokens, {'flash' if flash else 'plain'}: {saved(step_graph('tiny', 32, flash_attn=flash)):.1%}")
+    share = saved(step_graph("tiny", 32, flash_attn=flash))
+    print(f"tiny, 32 tokens, {'flash' if flash else 'plain'}: {share:.1%}")
 
 # %% [markdown]
 # “分配器节省多少”没有一个统一的数字：要说明是哪个图。还要留意这是谁的比例：只是中间结果的，不包括权重和 cache。
