@@ -40,7 +40,7 @@ print(f"their shapes hold {sum(t.nelements * t.type.type_size for t in rearrange
 # ## Strides, by hand
 #
 # Take twelve bytes, and two small lists of numbers. `ne` says how many elements a dimension has. `nb` says how many bytes
-# you walk to get to its next element: the *stride*. Element $(i_0, i_1)$ is at byte $i_0 \cdot nb_0 + i_1 \cdot nb_1$.
+# you walk to get to its next element: the *stride*. Element `(i0, i1)` is at byte `i0 * nb[0] + i1 * nb[1]`.
 
 # %%
 memory = bytes(range(12))
@@ -245,7 +245,7 @@ answer = ...
 lessons.check("01.1", answer)
 
 # %% [markdown]
-# **01.2** `m` is `F32` with `ne` (8, 5). At which byte, counted from the first, is element $(i_0, i_1) = (3, 2)$ of
+# **01.2** `m` is `F32` with `ne` (8, 5). At which byte, counted from the first, is element `(i0, i1) = (3, 2)` of
 # `ggml.transpose(c, m)`?
 
 # %%

@@ -24,7 +24,7 @@
 # %% [markdown]
 # ## Three allocations
 #
-# The graph is $\mathrm{relu}(Wx + b)$. `W`, `x` and `b` have memory of their own, as weights do. That leaves three
+# The graph is `relu(W x + b)`. `W`, `x` and `b` have memory of their own, as weights do. That leaves three
 # results of 8 bytes each: `wx`, `wx+b` and `out`.
 #
 # For the textbook's version we switch two things off that ggml does: a result may not take the place of its parent

@@ -98,7 +98,7 @@ def broken_links(folder: Path) -> list[str]:
         for target in sorted(links.targets):
             path, _, anchor = target.partition("#")
             there = (page.parent / unquote(path)).resolve() if path else page
-            if there not in pages or (anchor and unquote(anchor) not in pages[there].ids):
+            if there not in pages or (anchor and not {anchor, unquote(anchor)} & pages[there].ids):
                 broken.append(f"{page.relative_to(folder)}: {target}")
     return broken
 

@@ -38,7 +38,7 @@ print(f"their shapes hold {sum(t.nelements * t.type.type_size for t in rearrange
 # %% [markdown]
 # ## 手写步长
 #
-# 取 12 个字节，再加两组数。`ne` 是每一维有多少个元素；`nb` 是要走到这一维的下一个元素，得跨过多少字节，也就是*步长*（stride）。元素 $(i_0, i_1)$ 在第 $i_0 \cdot nb_0 + i_1 \cdot nb_1$ 个字节。
+# 取 12 个字节，再加两组数。`ne` 是每一维有多少个元素；`nb` 是要走到这一维的下一个元素，得跨过多少字节，也就是*步长*（stride）。元素 `(i0, i1)` 在第 `i0 * nb[0] + i1 * nb[1]` 个字节。
 
 # %%
 memory = bytes(range(12))
@@ -224,7 +224,7 @@ answer = ...
 lessons.check("01.1", answer)
 
 # %% [markdown]
-# **01.2** `m` 是 `F32`，`ne` 是 (8, 5)。`ggml.transpose(c, m)` 的元素 $(i_0, i_1) = (3, 2)$ 在第几个字节？从首字节数起，首字节是 0。
+# **01.2** `m` 是 `F32`，`ne` 是 (8, 5)。`ggml.transpose(c, m)` 的元素 `(i0, i1) = (3, 2)` 在第几个字节？从首字节数起，首字节是 0。
 
 # %%
 answer = ...

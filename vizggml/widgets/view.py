@@ -15,6 +15,7 @@ from vizggml.export.saved import saved_player
 from vizggml.timeline.trace import Trace
 from vizggml.views.graph_layout import layout
 from vizggml.views.memory import check_step
+from vizggml.views.pictures import PICTURES, picture
 from vizggml.views.player import player_module
 from vizggml.views.still import still
 
@@ -75,11 +76,18 @@ class Player(anywidget.AnyWidget):
                 setattr(self, name, value)
 
     def still(self, step: int | None = None) -> str:
-        """The picture of `step`, as SVG; None for where the player is or, if at the beginning, the fullest step."""
+        """The picture of `step`, as SVG, of a pane that is open alone or else of the whole.
+
+        None for where the player is or, if it was not moved, for the step that says most.
+        """
         if self._shown is None:
             raise VizggmlError("player: there is no trace on it yet")
         here = None if self.step == self._shown.start else self.step
-        return still(self._shown, here if step is None else step)
+        wanted = here if step is None else step
+        alone = self.panes[0] if self.panes is not None and len(self.panes) == 1 else ""
+        if alone in PICTURES:
+            return str(picture(cast("Recorded", self._shown), alone, wanted, theme="auto"))
+        return still(self._shown, wanted)
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         bundle = super()._repr_mimebundle_(**options)
