@@ -12,7 +12,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # Chapter 10: Quantization
 #
 # A model of 35 billion weights, two bytes each, is a file of 70 GB. People run it on a laptop, from a file of 21 GB, or
@@ -127,7 +126,8 @@ print("back as by hand:", np.array_equal(back, levels.astype(np.float32) * np.fl
 
 # %% [markdown]
 # The engine tells of it in events: the matrix is encoded, its first blocks are told one by one, then the same for the way
-# back. The player opens at the first block; **←** and **→** step. (The events before come from the model that is loaded.)
+# back. The player opens at the first block; **←** and **→** step. (The events before come from the
+# model that is loaded. The *minimum* is what code 0 stands for.)
 
 # %%
 with vg.record() as trace:
