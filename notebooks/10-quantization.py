@@ -282,7 +282,7 @@ for kind in ("Q4_0", "Q4_K", "Q3_K", "IQ3_S", "Q2_K"):
     print(f"by importance {cost(plain):6.2%} -> {cost(weighed):6.2%}")
 
 # %% [markdown]
-# By importance all of them gain, and the fewer the bits the more. `Q4_K` gets *worse* by the plain measure, as it gives up
+# By importance all of them gain, and those of few bits most. `Q4_K` and `Q3_K` get *worse* by the plain measure, as they give up
 # what does not matter. And `IQ3_S` passes `Q3_K`: the IQ types were made to be used with importance. The smallest refuse
 # to do without it. A reader of the file need not know: the format of the blocks is the same with and without.
 
