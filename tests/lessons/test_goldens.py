@@ -76,3 +76,8 @@ def test_a_figure_that_is_not_there_is_said_to_be() -> None:
 def test_a_file_that_llama_cpp_quantized() -> None:
     files: dict[str, Any] = json.loads(gzip.decompress((RECORDED / "llama_quantize.json.gz").read_bytes()))["files"]
     assert [golden(f"tiny.quantize.Q4_K_M.{what}") for what in ("bytes", "sha256")] == files["tiny Q4_K_M"]
+
+
+def test_the_cpu_alone_has_one_split() -> None:
+    runs: list[dict[str, Any]] = json.loads((RECORDED / "llama_plan.json").read_text())
+    assert {r["found"]["splits"] for r in runs} == {golden("cpu.splits")}

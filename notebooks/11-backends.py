@@ -1,0 +1,319 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Chapter 11: Threads and backends
+#
+# So far one thread has computed one node after the other, out of one memory. Your machine has more to give: several cores,
+# and perhaps a graphics card that is fast, with memory of its own that is too small for the whole model. Start with the
+# cores. Two threads compute a prompt of 64 tokens; how much faster is that than one?
+
+# %%
+import threading
+import time
+
+import numpy as np
+
+import vizggml as vg
+from vizggml import lessons
+
+model = vg.load_model("tiny")
+tokens = [(7 * i) % 500 + 3 for i in range(64)]
+
+
+def logits_and_ms(n_threads, times=8):
+    ctx = model.context(n_ctx=256, n_ubatch=64, n_threads=n_threads)
+    taken = []
+    for _ in range(times):
+        ctx.memory.clear()
+        start = time.perf_counter()
+        logits = ctx.decode(tokens).copy()
+        taken.append(1000 * (time.perf_counter() - start))
+    return logits, min(taken)
+
+
+(one, ms_one), (two, ms_two) = logits_and_ms(1), logits_and_ms(2)
+print(f"1 thread: {ms_one:.1f} ms; 2 threads: {ms_two:.1f} ms: {ms_one / ms_two:.2f} times as fast")
+print("the same logits, bit for bit:", np.array_equal(one, two))
+
+# %% [markdown]
+# Hardly ever twice; on a machine that has other things to do it can even be slower. (The figure is that of the machine on
+# which this page was made; run it on yours.) The first half of this chapter says where the time goes. But the logits are the same, which is worth a question: how do threads that know nothing of each other keep out of each other's way?
+#
+# ## A barrier, by hand
+#
+# Two layers, two threads, each computes half of the rows. Every row of `y` needs *all* of `h`. Let somebody else use the
+# core of thread 0 for a moment.
+
+# %%
+rng = np.random.default_rng(3)
+W1, W2, x = rng.normal(size=(8, 8)), rng.normal(size=(8, 8)), rng.normal(size=8)
+
+
+def two_layers(with_barrier):
+    h, y = np.zeros(8), np.zeros(8)
+    barrier = threading.Barrier(2)
+
+    def work(ith):
+        mine = slice(4 * ith, 4 * ith + 4)
+        if ith == 0:
+            time.sleep(0.05)
+        h[mine] = W1[mine] @ x
+        if with_barrier:
+            barrier.wait()
+        y[mine] = W2[mine] @ h
+
+    threads = [threading.Thread(target=work, args=(ith,)) for ith in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return np.isclose(y, W2 @ (W1 @ x))
+
+
+print("without a barrier, right rows:", two_layers(False).sum(), "of 8")
+print("with a barrier, right rows:   ", two_layers(True).sum(), "of 8")
+
+# %% [markdown]
+# Thread 1 ran ahead and read rows of `h` that were not there yet. At a *barrier* everybody waits for the last. ggml puts one
+# after each node: within a node no thread needs what another one writes, between nodes it may.
+#
+# ## Who is done takes the next chunk
+#
+# Now a barrier makes the slowest thread everybody's speed. Halves are fair only if both cores are equally fast, and they
+# never are: one of them is showing you this page. So cut the work smaller, and let whoever is done take the next piece.
+
+
+# %%
+def time_needed(n_chunks, speeds=(1.0, 0.5)):
+    done_at = [0.0, 0.0]
+    for _ in range(n_chunks):
+        ith = done_at.index(min(done_at))
+        done_at[ith] += 1 / n_chunks / speeds[ith]
+    return max(done_at)
+
+
+for n_chunks in (2, 4, 16, 64):
+    print(f"{n_chunks:>2} chunks: {time_needed(n_chunks):.2f}; the best possible is {1 / 1.5:.2f}")
+
+# %% [markdown]
+# ggml cuts a matrix product into chunks of 16 rows by 16 columns, or of 64 where there is only one row or column. "The next
+# one" is a counter that all threads add to. With fewer than four chunks for each thread that is not worth the while: then
+# every thread gets one share.
+
+# %%
+from vizggml.ggml.kernels.chunks import chunk_grid
+
+for n_tokens in (1, 16, 64):
+    grid = chunk_grid(256, n_tokens, nth=2)
+    how = "handed out" if grid.handed_out else "one share for each thread"
+    print(
+        f"256 rows, {n_tokens:>2} tokens, 2 threads: {grid.n_chunks:>2} pieces of {grid.dr0:>3} x {grid.dr1:>2}, {how}"
+    )
+
+# %% [markdown]
+# ## The engine's threads
+#
+# One evaluation of 16 tokens, on two threads. (A compiled kernel works in larger tiles, so its chunks may have more rows than
+# ggml's.)
+
+# %%
+ctx = model.context(n_ctx=256, n_ubatch=64, n_threads=2)
+ctx.decode(tokens[:16])
+ctx.memory.clear()
+with vg.record() as trace:
+    ctx.decode(tokens[:16])
+
+for sentence in trace.sentences("ChunksTaken")[:4]:
+    print(sentence)
+
+# %% [markdown]
+# Each lane is a thread. A coloured bar is a node; a thin grey one after it is waiting at the barrier. Some nodes stand in one
+# lane alone: they are so small that one thread is quicker without help. Waking it would cost more.
+#
+# The threads are not made anew for each node. They form a *pool*: made once with the context, they look for work for a while
+# (*poll*) when they are done, then sleep and have to be woken.
+
+# %%
+vg.view(trace, panes=["threads"], step=len(trace) - 1, height=520)
+
+# %%
+track = trace.tracks().track("thread")
+waited = track["wait_ns"].sum() / (track["wait_ns"].sum() + (track["end_ns"] - track["begin_ns"]).sum())
+alone = len(set(track["tensor"][track["thread"] == 0])) - len(set(track["tensor"][track["thread"] == 1]))
+print(f"{100 * waited:.0f} % of the threads' time in nodes was waiting at a barrier")
+print(f"{alone} nodes were computed by thread 0 alone")
+
+# %% [markdown]
+# In llama.cpp: `ggml_graph_compute_thread`, `ggml_barrier` and `ggml_compute_forward_mul_mat` in
+# `ggml/src/ggml-cpu/ggml-cpu.c`. There every thread walks the whole graph and meets the others at the barrier of each node,
+# and its threads poll between nodes without ever sleeping; ours sleep there, as Python's threads are dearer to keep awake.
+#
+# ## A second memory
+#
+# A *backend* is something that can compute nodes, and a memory that it reads. Here is a second one: `DEV0` stands for a
+# graphics card. It computes with the same kernels, but its memory is real in what matters: it is limited, and neither side
+# reads the other's. Put the last layer of four on it. The output counts as one more layer, so that makes two.
+
+# %%
+n_gpu_layers = 2
+
+# %%
+ctx = None
+shared = model.context(n_ctx=256, n_ubatch=64, n_threads=1, n_gpu_layers=n_gpu_layers)
+with vg.record() as trace:
+    logits = shared.decode([5]).copy()
+
+alone = model.context(n_ctx=256, n_ubatch=64, n_threads=1)
+print("the same logits:", np.array_equal(logits, alone.decode([5])))
+for split in shared.sched.splits:
+    print(f"{shared.sched.backends[split.backend_id].name:>4}: nodes {split.i_start} to {split.i_end - 1}")
+    for t in split.inputs:
+        print(f"      copied before: {t.name}, {t.nbytes:,} bytes")
+
+# %% [markdown]
+# The graph is cut into *splits*: runs of nodes on one backend. At the beginning of a split, what its backend cannot read is
+# copied. Nobody said for each node where it belongs. The weights decide: a product goes to where its weights lie. What has
+# no weights follows its neighbours.
+#
+# That explains the two copies of the same width. The last node of layer 2 adds `ffn_out-2` to `ffn_inp-2`. It has no weights
+# and is computed beside the layer that follows, so that its two terms cross, and not their sum. "One hidden state crosses" is
+# the usual account; ggml copies two.
+
+# %%
+tracks = trace.tracks()
+copied = int(max(tracks.track(name)["a"].max(initial=0) for name in ("split", "copy")))
+vg.view(trace, panes=["splits"], step=copied, height=420)
+
+# %%
+for sentence in trace.sentences("BackendAssigned"):
+    if " l_out-2" in sentence or " ffn_out-2" in sentence:
+        print(sentence)
+
+# %% [markdown]
+# With the CPU alone there is one split and nothing to copy, in llama.cpp too. The cutting is
+# `ggml_backend_sched_split_graph` in `ggml/src/ggml-backend.cpp`, ours `vizggml/ggml/sched.py`; the tests of vizggml give
+# these graphs to the real scheduler and compare every split, every copy and the size of both compute buffers.
+
+# %%
+print("splits with the CPU alone: ours", alone.sched.n_splits, "and llama.cpp's", lessons.golden("cpu.splits"))
+
+# %% [markdown]
+# ## Does a layer in the CPU's memory compute on the CPU?
+#
+# So it is usually said: "the layers that do not fit are computed by the CPU". Try it with batches of several sizes.
+
+# %%
+for n_tokens in (1, 31, 32, 64):
+    shared.memory.clear()
+    shared.decode(tokens[:n_tokens])
+    crossing = [t for split in shared.sched.splits for t in split.inputs]
+    weights = sum(t.nbytes for t in crossing if t.name.endswith(".weight"))
+    rest = sum(t.nbytes for t in crossing) - weights
+    print(
+        f"{n_tokens:>2} tokens: {shared.sched.n_splits:>2} splits, {weights:>9,} bytes of weights cross, {rest:>7,} of the rest"
+    )
+
+# %% [markdown]
+# From 32 tokens on, the weights travel: every weight of the layers on the CPU is copied to the device, used there once, and
+# forgotten. (The cache stays where it is: new keys and values are sent back to it, then what attention reads is copied over.)
+# For one token that would not pay: each weight is used once, and the CPU reads it as quickly to multiply as to send it away.
+# For a long prompt the copy serves all tokens. The limit is the device's own (`offload_op`; CUDA's is 32 unless
+# `GGML_OP_OFFLOAD_MIN_BATCH` says otherwise).
+#
+# ## Change this and watch
+#
+# Set `n_gpu_layers` above to 0, 1, 3, 5 and -1 (all), and run from there. Watch the node at which the second split begins,
+# and which copies are left when all layers are on the device. (The cell that looks for `l_out-2` finds something else then.)
+#
+# ## What fits where
+#
+# A memory holds the weights of its layers, their part of the KV cache, and a compute buffer. Too much for it is refused, with
+# what is lacking.
+
+# %%
+try:
+    model.context(n_ctx=256, n_gpu_layers=-1, device_memory=2_000_000)
+except vg.VizggmlError as error:
+    print(error)
+
+# %% [markdown]
+# You can ask before you buy. The plan needs only a model's shape: here a 7B in Q4_K_M, with 4,096 tokens of context, in two
+# memories of 4 GiB. The first takes as many of the first layers as it holds; the second gets the rest, and the output. On
+# the command line: `vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`.
+
+# %%
+from vizggml.llama.cparams import ContextParams
+from vizggml.llama.fit import fit, memory_sizes
+from vizggml.llama.plan import shape_model
+
+
+def show_fit(n_ctx, sizes):
+    try:
+        found = fit(*shape_model("llama-7b", "Q4_K_M"), ContextParams(n_ctx=n_ctx), memory_sizes(sizes))
+    except vg.VizggmlError as error:
+        print(f"{n_ctx:,} tokens of context: {error}")
+        return
+    print(f"{n_ctx:,} tokens of context: {found.splits} splits, {found.copies} copies")
+    for share in found.shares:
+        first, end = share["layers"]
+        parts = ", ".join(f"{name} {share[name] / 2**20:,.0f}" for name in ("model", "kv", "compute", "left"))
+        print(f"  {end - first:>2} layers, in MiB: {parts}")
+
+
+for n_ctx in (512, 4096, 16384):
+    show_fit(n_ctx, "4G,4G")
+
+# %% [markdown]
+# The weights have not changed; what a longer context takes is the cache, and it takes it from every layer. So the number of
+# layers that fit is no property of the model alone: chapter 8's bytes decide it as much as chapter 10's.
+
+# %% [markdown]
+# ## Exercises
+#
+# Put your answer in place of the three dots. A wrong answer gets a hint; `lessons.solution("11.1")` prints the solution.
+#
+# **11.1** A product of 1,000 weight rows with 8 tokens, on 4 threads, as ggml cuts it: into how many pieces?
+
+# %%
+answer = ...
+lessons.check("11.1", answer)
+
+# %% [markdown]
+# **11.2** 4,000 weight rows, one token, 16 threads: into how many pieces?
+
+# %%
+answer = ...
+lessons.check("11.2", answer)
+
+# %% [markdown]
+# **11.3** A model has 32 layers, numbered from 0. With `n_gpu_layers=10`, which is the first layer on the device?
+
+# %%
+answer = ...
+lessons.check("11.3", answer)
+
+# %% [markdown]
+# **11.4** A model of width 4,096 is cut between two layers, as above. A batch has 8 tokens. How many bytes of activations
+# (F32; without positions, mask and the other inputs) are copied?
+
+# %%
+answer = ...
+lessons.check("11.4", answer)
+
+# %% [markdown]
+# ## What to read next
+#
+# - `ggml_backend_sched_split_graph` in `ggml/src/ggml-backend.cpp`: five passes, each a few lines of what you have seen.
+#   Ours are in `vizggml/ggml/sched_assign.py` and `sched.py`; the pool is `vizggml/ggml/threadpool.py`.
+# - Everything together: [chapter 12, seven decisions, one picture](12-one-picture.ipynb).

@@ -1,0 +1,287 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 第 11 章：线程与后端
+#
+# 到现在为止，一直是一个线程逐个计算节点，用的是同一块内存。你的机器还有别的本钱：好几个核，也许还有一块显卡，它很快，却有自己的内存，而且装不下整个模型。先看核。两个线程算一段 64 个 token 的提示，比一个线程快多少？
+
+# %%
+import threading
+import time
+
+import numpy as np
+
+import vizggml as vg
+from vizggml import lessons
+
+model = vg.load_model("tiny")
+tokens = [(7 * i) % 500 + 3 for i in range(64)]
+
+
+def logits_and_ms(n_threads, times=8):
+    ctx = model.context(n_ctx=256, n_ubatch=64, n_threads=n_threads)
+    taken = []
+    for _ in range(times):
+        ctx.memory.clear()
+        start = time.perf_counter()
+        logits = ctx.decode(tokens).copy()
+        taken.append(1000 * (time.perf_counter() - start))
+    return logits, min(taken)
+
+
+(one, ms_one), (two, ms_two) = logits_and_ms(1), logits_and_ms(2)
+print(f"1 thread: {ms_one:.1f} ms; 2 threads: {ms_two:.1f} ms: {ms_one / ms_two:.2f} times as fast")
+print("the same logits, bit for bit:", np.array_equal(one, two))
+
+# %% [markdown]
+# 很少能到两倍；机器还在忙别的事时，甚至会更慢。（这是制作本页的机器上的数，请在你的机器上再跑一遍。）时间花到哪里去了，本章前半就讲这个。不过 logits 一模一样，这就值得一问：这些互不知情的线程，怎样才不会互相妨碍？
+#
+# ## 手写一个 barrier
+#
+# 两层，两个线程，各算一半的行。`y` 的每一行都需要*整个* `h`。让线程 0 的核被别人占用一小会儿。
+
+# %%
+rng = np.random.default_rng(3)
+W1, W2, x = rng.normal(size=(8, 8)), rng.normal(size=(8, 8)), rng.normal(size=8)
+
+
+def two_layers(with_barrier):
+    h, y = np.zeros(8), np.zeros(8)
+    barrier = threading.Barrier(2)
+
+    def work(ith):
+        mine = slice(4 * ith, 4 * ith + 4)
+        if ith == 0:
+            time.sleep(0.05)
+        h[mine] = W1[mine] @ x
+        if with_barrier:
+            barrier.wait()
+        y[mine] = W2[mine] @ h
+
+    threads = [threading.Thread(target=work, args=(ith,)) for ith in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return np.isclose(y, W2 @ (W1 @ x))
+
+
+print("without a barrier, right rows:", two_layers(False).sum(), "of 8")
+print("with a barrier, right rows:   ", two_layers(True).sum(), "of 8")
+
+# %% [markdown]
+# 线程 1 跑到前面，读到了 `h` 里还没有写好的行。在 *barrier* 处，大家都等最后一个。ggml 在每个节点之后放一个：节点内部，没有线程需要别的线程正在写的东西；节点之间就可能需要。
+#
+# ## 谁做完，谁取下一块
+#
+# 可是有了 barrier，最慢的线程就决定了所有人的速度。对半分只有在两个核一样快时才公平，而它们从来不一样快：其中一个正在给你显示这个页面。那就把活切得更小，谁做完谁取下一块。
+
+
+# %%
+def time_needed(n_chunks, speeds=(1.0, 0.5)):
+    done_at = [0.0, 0.0]
+    for _ in range(n_chunks):
+        ith = done_at.index(min(done_at))
+        done_at[ith] += 1 / n_chunks / speeds[ith]
+    return max(done_at)
+
+
+for n_chunks in (2, 4, 16, 64):
+    print(f"{n_chunks:>2} chunks: {time_needed(n_chunks):.2f}; the best possible is {1 / 1.5:.2f}")
+
+# %% [markdown]
+# ggml 把矩阵乘法切成 16 行 × 16 列的 chunk；只有一行或一列时，取 64。“下一块”就是一个计数器，所有线程都往上加。如果平均每个线程不到四块，就不值得这样做，每个线程直接拿一份。
+
+# %%
+from vizggml.ggml.kernels.chunks import chunk_grid
+
+for n_tokens in (1, 16, 64):
+    grid = chunk_grid(256, n_tokens, nth=2)
+    how = "handed out" if grid.handed_out else "one share for each thread"
+    print(
+        f"256 rows, {n_tokens:>2} tokens, 2 threads: {grid.n_chunks:>2} pieces of {grid.dr0:>3} x {grid.dr1:>2}, {how}"
+    )
+
+# %% [markdown]
+# ## 引擎里的线程
+#
+# 用两个线程算 16 个 token，一次求值。（编译的 kernel 以更大的 tile 为单位，它的 chunk 可能比 ggml 的行数多。）
+
+# %%
+ctx = model.context(n_ctx=256, n_ubatch=64, n_threads=2)
+ctx.decode(tokens[:16])
+ctx.memory.clear()
+with vg.record() as trace:
+    ctx.decode(tokens[:16])
+
+for sentence in trace.sentences("ChunksTaken")[:4]:
+    print(sentence)
+
+# %% [markdown]
+# 每条泳道是一个线程。彩色的条是节点；后面细的灰条是在 barrier 处等待。有些节点只出现在一条泳道里：它们太小，一个线程独自做更快，叫醒另一个反而更费时间。
+#
+# 线程不是每个节点都重新创建。它们组成一个*线程池*（pool）：随 context 创建一次，做完之后先轮询一阵，看有没有活（*poll*），再去睡，要有人叫才醒。
+
+# %%
+vg.view(trace, panes=["threads"], step=len(trace) - 1, height=520)
+
+# %%
+track = trace.tracks().track("thread")
+waited = track["wait_ns"].sum() / (track["wait_ns"].sum() + (track["end_ns"] - track["begin_ns"]).sum())
+alone = len(set(track["tensor"][track["thread"] == 0])) - len(set(track["tensor"][track["thread"] == 1]))
+print(f"{100 * waited:.0f} % of the threads' time in nodes was waiting at a barrier")
+print(f"{alone} nodes were computed by thread 0 alone")
+
+# %% [markdown]
+# 在 llama.cpp 里：`ggml/src/ggml-cpu/ggml-cpu.c` 中的 `ggml_graph_compute_thread`、`ggml_barrier` 和 `ggml_compute_forward_mul_mat`。那里每个线程都走完整张图，在每个节点的 barrier 处与其他线程会合；节点之间只轮询，从不睡眠。我们的线程在节点之间会睡，因为让 Python 线程一直醒着代价更大。
+#
+# ## 第二块内存
+#
+# *后端*（backend）是能计算节点的东西，加上它读的那块内存。这里有第二个：`DEV0` 代表一块显卡。它用同样的 kernel 计算，但它的内存在要紧的地方是真的：容量有限，两边谁也读不到对方的。把四层中的最后一层放上去。输出也算一层，所以一共是两层。
+
+# %%
+n_gpu_layers = 2
+
+# %%
+ctx = None
+shared = model.context(n_ctx=256, n_ubatch=64, n_threads=1, n_gpu_layers=n_gpu_layers)
+with vg.record() as trace:
+    logits = shared.decode([5]).copy()
+
+alone = model.context(n_ctx=256, n_ubatch=64, n_threads=1)
+print("the same logits:", np.array_equal(logits, alone.decode([5])))
+for split in shared.sched.splits:
+    print(f"{shared.sched.backends[split.backend_id].name:>4}: nodes {split.i_start} to {split.i_end - 1}")
+    for t in split.inputs:
+        print(f"      copied before: {t.name}, {t.nbytes:,} bytes")
+
+# %% [markdown]
+# 图被切成几个 *split*：同一后端上连续的一串节点。每个 split 开始时，把它的后端读不到的东西复制过来。没有人给每个节点指定去处，是权重决定的：乘法去权重所在的地方。没有权重的，跟着相邻的节点走。
+#
+# 这就解释了为什么有两个同样宽的拷贝。第 2 层的最后一个节点把 `ffn_out-2` 加到 `ffn_inp-2` 上。它没有权重，于是跟着后一层去算，过去的就是两个加数，而不是它们的和。常见的说法是“只传一个隐藏状态”；ggml 传的是两个。
+
+# %%
+tracks = trace.tracks()
+copied = int(max(tracks.track(name)["a"].max(initial=0) for name in ("split", "copy")))
+vg.view(trace, panes=["splits"], step=copied, height=420)
+
+# %%
+for sentence in trace.sentences("BackendAssigned"):
+    if " l_out-2" in sentence or " ffn_out-2" in sentence:
+        print(sentence)
+
+# %% [markdown]
+# 只有 CPU 时，只有一个 split，没有拷贝，llama.cpp 也一样。切图的是 `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`，我们的在 `vizggml/ggml/sched.py`；vizggml 的测试把这些图交给真正的调度器，逐个比较每个 split、每个拷贝和两个计算缓冲区的大小。
+
+# %%
+print("splits with the CPU alone: ours", alone.sched.n_splits, "and llama.cpp's", lessons.golden("cpu.splits"))
+
+# %% [markdown]
+# ## 放在 CPU 内存里的层，就由 CPU 计算吗？
+#
+# 通常都这么说：“放不下的层由 CPU 计算。”用几种大小的批试一试。
+
+# %%
+for n_tokens in (1, 31, 32, 64):
+    shared.memory.clear()
+    shared.decode(tokens[:n_tokens])
+    crossing = [t for split in shared.sched.splits for t in split.inputs]
+    weights = sum(t.nbytes for t in crossing if t.name.endswith(".weight"))
+    rest = sum(t.nbytes for t in crossing) - weights
+    print(
+        f"{n_tokens:>2} tokens: {shared.sched.n_splits:>2} splits, {weights:>9,} bytes of weights cross, {rest:>7,} of the rest"
+    )
+
+# %% [markdown]
+# 从 32 个 token 起，权重开始搬家：CPU 上那些层的每个权重都复制到设备上，用一次就丢。（缓存不搬家：新的 key 和 value 送回去，注意力要读的部分再复制过来。）只算一个 token 时这样做不划算：每个权重只用一次，CPU 读它来做乘法，和读它送出去一样快。提示很长时，一次复制供所有 token 使用。这个界限由设备自己定（`offload_op`；CUDA 是 32，除非 `GGML_OP_OFFLOAD_MIN_BATCH` 另有规定）。
+#
+# ## 改一改再看
+#
+# 把上面的 `n_gpu_layers` 设为 0、1、3、5 和 -1（全部），从那里往下运行。看第二个 split 从哪个节点开始；当所有层都在设备上时，还剩哪些拷贝。（找 `l_out-2` 的那个单元格，那时找到的就不一样了。）
+#
+# ## 什么放得进哪里
+#
+# 一块内存要装下它那些层的权重、它们的那部分 KV 缓存，还有一个计算缓冲区。放不下就会被拒绝，并说明差多少。
+
+# %%
+try:
+    model.context(n_ctx=256, n_gpu_layers=-1, device_memory=2_000_000)
+except vg.VizggmlError as error:
+    print(error)
+
+# %% [markdown]
+# 可以先问再买。规划只需要模型的形状：这里是 Q4_K_M 的 7B，上下文 4,096 个 token，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。
+
+# %%
+from vizggml.llama.cparams import ContextParams
+from vizggml.llama.fit import fit, memory_sizes
+from vizggml.llama.plan import shape_model
+
+
+def show_fit(n_ctx, sizes):
+    try:
+        found = fit(*shape_model("llama-7b", "Q4_K_M"), ContextParams(n_ctx=n_ctx), memory_sizes(sizes))
+    except vg.VizggmlError as error:
+        print(f"{n_ctx:,} tokens of context: {error}")
+        return
+    print(f"{n_ctx:,} tokens of context: {found.splits} splits, {found.copies} copies")
+    for share in found.shares:
+        first, end = share["layers"]
+        parts = ", ".join(f"{name} {share[name] / 2**20:,.0f}" for name in ("model", "kv", "compute", "left"))
+        print(f"  {end - first:>2} layers, in MiB: {parts}")
+
+
+for n_ctx in (512, 4096, 16384):
+    show_fit(n_ctx, "4G,4G")
+
+# %% [markdown]
+# 权重没有变；更长的上下文占的是缓存，而且每一层都要多占。所以放得下几层，并不是模型自身的性质：第 8 章的字节和第 10 章的字节一样起作用。
+
+# %% [markdown]
+# ## 练习
+#
+# 把答案写在三个点的位置。答错了会有提示；`lessons.solution("11.1")` 显示解答。
+#
+# **11.1** 1,000 行权重乘 8 个 token，4 个线程，按 ggml 的切法：切成几块？
+
+# %%
+answer = ...
+lessons.check("11.1", answer)
+
+# %% [markdown]
+# **11.2** 4,000 行权重，一个 token，16 个线程：切成几块？
+
+# %%
+answer = ...
+lessons.check("11.2", answer)
+
+# %% [markdown]
+# **11.3** 模型有 32 层，从 0 编号。`n_gpu_layers=10` 时，设备上的第一层是第几层？
+
+# %%
+answer = ...
+lessons.check("11.3", answer)
+
+# %% [markdown]
+# **11.4** 宽度为 4,096 的模型，像上面那样从两层之间切开。一批有 8 个 token。要复制多少字节的激活（F32；不算位置、mask 等输入）？
+
+# %%
+answer = ...
+lessons.check("11.4", answer)
+
+# %% [markdown]
+# ## 接下来读什么
+#
+# - `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`：分五遍，每一遍都是你见过的几行。我们的在 `vizggml/ggml/sched_assign.py` 和 `sched.py`；线程池在 `vizggml/ggml/threadpool.py`。
+# - 把一切合在一起：[第 12 章：七个决定，一幅图](12-one-picture.ipynb)。
