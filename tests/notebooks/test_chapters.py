@@ -55,6 +55,13 @@ PRINTED = {
         "    W at   0\n    x at  32\n    b at  64\n   wx at  96\n wx+b at  96\n  out at  96",
         "the buffer has 128 bytes",
     ],
+    "12-one-picture": [
+        "The graph is built anew: ubatch.n_tokens (params) was 5, and 1 is needed.",
+        "The graph of the last evaluation is used again",
+        "buffers allocated: 0",
+        "together  15.73 GB",
+        "smollm2.compute.flash.2048: llama.cpp 107,493,376  ours 107,493,376  the same: True",
+    ],
 }
 """What a reader must find in a chapter: strides and places that ggml gives, counts of its graphs, its log's sizes."""
 
