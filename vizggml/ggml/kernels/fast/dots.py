@@ -18,10 +18,10 @@ from vizggml.ggml.kernels.fast.lanes import (
     compiled,
     fma,
     fma_8,
+    fma_bf16,
     fma_by,
     fma_single,
     half,
-    load_bf16,
     load_f16,
     load_f32,
     load_i8,
@@ -78,18 +78,18 @@ def dot_f16(w: int, y: int, n: int) -> np.float32:
 
 
 def dot_bf16(w: int, y: int, n: int) -> np.float32:
-    """`ggml_vec_dot_bf16`, ggml/src/ggml-cpu/vec.cpp."""
-    even, odd = zeros(), zeros()
+    """`ggml_vec_dot_bf16`, ggml/src/ggml-cpu/vec.cpp: neighbours' products, two sums, as with AVX512_BF16."""
+    a, b = zeros(), zeros()
     i = 0
-    while i + 2 * LANES <= n:
-        even = fma(load_bf16(w + 2 * i), load_bf16(y + 2 * i), even)
-        odd = fma(load_bf16(w + 2 * i + 32), load_bf16(y + 2 * i + 32), odd)
-        i += 2 * LANES
-    rest = np.float32(0)
+    while i + 4 * LANES <= n:
+        a = fma_bf16(w + 2 * i, y + 2 * i, a)
+        b = fma_bf16(w + 2 * i + 64, y + 2 * i + 64, b)
+        i += 4 * LANES
+    acc = np.float64(total(a)) + np.float64(total(b))
     while i < n:
-        rest += brain(w + 2 * i) * brain(y + 2 * i)
+        acc += np.float64(brain(w + 2 * i) * brain(y + 2 * i))
         i += 1
-    return total(add(even, odd)) + rest
+    return np.float32(acc)
 
 
 def dot_q4_0(w: int, y: int, n: int) -> np.float32:

@@ -285,6 +285,22 @@ fma: Callable[[Floats, Floats, Floats], Floats] = _instruction(
     F32, (F32, F32, F32), lambda b, x, y, z: _call(b, "llvm.fma.v16f32", _vector(_f32), x, y, z)
 )
 """x * y + z"""
+
+
+def _fma_bf16(b: ir.IRBuilder, x_at: ir.Value, y_at: ir.Value, z: ir.Value) -> ir.Value:
+    x, y = (_read(b, at, _vector(_i16, 2 * LANES)) for at in (x_at, y_at))
+    for first in (1, 0):
+        u, v = (
+            _bf16(b, _pick(b, t, range(first, 2 * LANES, 2)), _vector(_f32), _vector(_i32), _all(_i32, 16))
+            for t in (x, y)
+        )
+        z = _call(b, "llvm.fma.v16f32", _vector(_f32), u, v, z)
+    return z
+
+
+fma_bf16: Callable[[int, int, Floats], Floats] = _instruction(F32, (ADDRESS, ADDRESS, F32), _fma_bf16)
+"""Thirty-two bfloat16 by thirty-two, added to sixteen: to each two neighbours' products, the second's first, as
+`_mm512_dpbf16_ps` does."""
 fma_by: Callable[[Floats, np.float32, Floats], Floats] = _instruction(
     F32, (F32, FLOAT, F32), lambda b, x, s, z: _call(b, "llvm.fma.v16f32", _vector(_f32), x, _splat(b, s), z)
 )
