@@ -134,10 +134,11 @@ for sentence in trace.sentences("ChunksTaken")[:4]:
 # 线程不是每个节点都重新创建。它们组成一个*线程池*（pool）：随 context 创建一次，做完之后先轮询一阵，看有没有活（*poll*），再去睡，要有人叫才醒。
 
 # %%
-vg.view(trace, panes=["threads"], step=len(trace) - 1, height=520)
+track = trace.tracks().track("thread")
+helped = track["a"][track["thread"] == 1]
+vg.view(trace, panes=["threads"], step=int(helped[len(helped) // 2]), height=360)
 
 # %%
-track = trace.tracks().track("thread")
 waited = track["wait_ns"].sum() / (track["wait_ns"].sum() + (track["end_ns"] - track["begin_ns"]).sum())
 alone = len(set(track["tensor"][track["thread"] == 0])) - len(set(track["tensor"][track["thread"] == 1]))
 print(f"{100 * waited:.0f} % of the threads' time in nodes was waiting at a barrier")
@@ -174,7 +175,7 @@ for split in shared.sched.splits:
 # %%
 tracks = trace.tracks()
 copied = int(max(tracks.track(name)["a"].max(initial=0) for name in ("split", "copy")))
-vg.view(trace, panes=["splits"], step=copied, height=420)
+vg.view(trace, panes=["splits"], step=copied, height=320)
 
 # %%
 for sentence in trace.sentences("BackendAssigned"):
