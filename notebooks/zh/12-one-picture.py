@@ -76,9 +76,8 @@ path(trace)
 # %%
 kinds = [type(event).__name__ for event in trace.events][trace.tracks().opening :]
 first = kinds.index("DecodeBegin")
-print(
-    f"{len(kinds) - first:,} events since the first decode; buffers allocated: {kinds[first:].count('BufferAllocated')}"
-)
+print(f"{len(kinds) - first:,} events since the first decode;", end=" ")
+print("buffers allocated:", kinds[first:].count("BufferAllocated"))
 
 # %% [markdown]
 # ## 一张图
@@ -108,9 +107,8 @@ vg.view(trace, step=where["LogitsReady"][-1])
 
 # %%
 appended = [step for step in where["ObjectAppended"] if step < where["ReuseDecided"][-1]]
-print(
-    f"{len(appended):,} objects appended, {sum(events[s].size for s in appended):,} bytes, for all graphs and weights"
-)
+taken = sum(events[s].size for s in appended)
+print(f"{len(appended):,} objects appended, {taken:,} bytes, for all graphs and weights")
 vg.view(trace, panes=["arena"], step=appended[-1], height=420)
 
 # %% [markdown]
@@ -146,7 +144,8 @@ from vizggml.views.memory import read_plan
 
 plan = read_plan(trace.tracks(), 0)
 alone = sum(life.size for life in plan.lives)
-print(f"{alone:,} bytes if each rectangle had its own, {plan.peak:,} as planned: {1 - plan.peak / alone:.0%} saved")
+print(f"{alone:,} bytes if each rectangle had its own")
+print(f"{plan.peak:,} as planned: {1 - plan.peak / alone:.0%} saved")
 vg.view(trace, panes=["timeline"], step=where["ReserveEnd"][0], height=420)
 
 # %% [markdown]
@@ -178,9 +177,8 @@ from vizggml.ggml.quants import open_block
 name = "blk.0.ffn_down.weight"
 weight = smol.weights.tensors[name]
 block = smol.gguf.tensor_bytes(name)[: weight.type.type_size]
-print(
-    f"{name}: {weight.type}, {8 * weight.type.type_size / weight.type.blck_size} bits a weight, 16 in the F16 original"
-)
+bits = 8 * weight.type.type_size / weight.type.blck_size
+print(f"{name}: {weight.type}, {bits} bits a weight, 16 in the F16 original")
 SVG(str(vg.block_picture(open_block(weight.type.name, block))))
 
 # %% [markdown]
@@ -232,9 +230,8 @@ print(f"allocated  {gb(plan.allocated)}, mapped {gb(plan.mapped)}, together {gb(
 # %%
 for kind in ("F16", "Q8_0", "Q6_K", "Q5_K_M"):
     plan = planned("llama-7b", kind)
-    print(
-        f"{kind:>7}: mapped {gb(plan.mapped)}, allocated {gb(plan.allocated)}, together {gb(plan.mapped + plan.allocated)}"
-    )
+    together = plan.mapped + plan.allocated
+    print(f"{kind:>7}: mapped {gb(plan.mapped)}, allocated {gb(plan.allocated)}, together {gb(together)}")
 
 # %% [markdown]
 # 第三个答案：不是每个模型都要读全部权重。300 亿参数的 Qwen3，每层有 128 个*专家*，一个 token 只用 8 个。量化成 `Q3_K_M`，文件大小又和刚才差不多。一个 token 读其中多少？
@@ -300,9 +297,8 @@ memory, shape, kind, n_ctx = 16e9, "llama-7b", "F16", 4096
 plan = planned(shape, kind, n_ctx)
 left = memory - plan.allocated
 print(f"allocated {gb(plan.allocated)}, which must fit; {gb(left)} are left")
-print(
-    f"mapped    {gb(plan.mapped)}, {gb(plan.copied)} of it only to be copied: the rest stays, if it fits into what is left"
-)
+print(f"mapped    {gb(plan.mapped)}, {gb(plan.copied)} of it only to be copied")
+print("the rest stays in memory, if it fits into what is left")
 print("it fits" if left >= plan.mapped - plan.copied else "it does not: pages will be fetched again")
 
 # %% [markdown]
