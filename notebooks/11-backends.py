@@ -138,7 +138,7 @@ for sentence in trace.sentences("ChunksTaken")[:4]:
     print(sentence)
 
 # %% [markdown]
-# Each lane is a thread. A coloured bar is a node; a thin grey one after it is waiting at the barrier. Some nodes stand in one
+# Each lane is a thread. A coloured bar is a node; the hatched stretch after it is waiting at the barrier. Some nodes stand in one
 # lane alone: they are so small that one thread is quicker without help. Waking it would cost more.
 #
 # The threads are not made anew for each node. They form a *pool*: made once with the context, they look for work for a while
