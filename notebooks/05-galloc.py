@@ -130,7 +130,7 @@ vg.view(trace, panes=["timeline", "map", "events"])
 #
 # Put your answer in place of the three dots. A wrong answer gets a hint; `lessons.solution("05.1")` prints the solution.
 #
-# **05.1** Three results of 64, 32 and 96 bytes in a chain: the second is made from the first, the third from the second.
+# **05.1** Three results of 96, 32 and 64 bytes in a chain: the second is made from the first, the third from the second.
 # Nothing is written in place, offsets are multiples of 32. How many bytes does the buffer take?
 
 # %%

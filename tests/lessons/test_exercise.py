@@ -18,8 +18,9 @@ def told(capsys: pytest.CaptureFixture[str], number: str, answer: object) -> str
 
 def test_an_answer_is_right_not_yet_or_to_come(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, "05.1", ...).startswith("Your turn")
-    assert told(capsys, "05.1", 192) == "Right."
-    assert told(capsys, "05.1", 64 + 32 + 96 - 32).startswith("Not yet. Place one")
+    assert told(capsys, "05.1", 128) == "Right."
+    assert told(capsys, "05.1", 96 + 32 + 64).startswith("Not yet. That is the sum")
+    assert told(capsys, "05.1", 160).startswith("Not yet. Place one")
     assert told(capsys, "05.1", "192 bytes") == "Not yet. That is a str, which this exercise cannot use."
 
 
@@ -30,7 +31,7 @@ def test_the_language_is_that_of_the_folder(
     monkeypatch.delenv("VIZGGML_LANG", raising=False)
     monkeypatch.chdir(tmp_path / "zh")
     assert language() == "zh"
-    assert told(capsys, "05.1", 192) == "正确。"
+    assert told(capsys, "05.1", 128) == "正确。"
     monkeypatch.chdir(tmp_path)
     assert language() == "en"
     monkeypatch.setenv("VIZGGML_LANG", "zh")

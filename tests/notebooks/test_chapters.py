@@ -48,12 +48,17 @@ PRINTED = {
         "llama.cpp: 96,576,768 bytes in CPU_Mapped",
     ],
     "05-galloc": [
-        "wx goes to offset 0 of chunk 0: from the end",
-        "wx+b goes to offset 8 of chunk 0: from the end",
+        "wx goes to offset 0 of chunk 0, its free end",
+        "wx+b goes to offset 8 of chunk 0, its free end",
         "out goes to offset 0 of chunk 0: best fit exact",
         "the buffer has 16 bytes",
         "    W at   0\n    x at  32\n    b at  64\n   wx at  96\n wx+b at  96\n  out at  96",
         "the buffer has 128 bytes",
+    ],
+    "11-backends": [
+        "DEV0: nodes 93 to 129",
+        "the same logits: True",
+        "32 tokens: 35 splits, 2,512,896 bytes of weights cross",
     ],
     "12-one-picture": [
         "The graph is built anew: ubatch.n_tokens (params) was 5, and 1 is needed.",

@@ -52,7 +52,8 @@ def test_where_no_widget_runs_there_is_a_picture() -> None:
     data, _ = bundle
     assert set(data) == {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"}
     words = {e.text for e in ET.fromstring(data["image/svg+xml"]).iter("{http://www.w3.org/2000/svg}text")}
-    assert {"Memory map", "Graph 0: 3 nodes"} <= words
+    assert "Memory map" in words
+    assert any(word.startswith("Graph ") and word.endswith(": 3 nodes") for word in words)
 
 
 def test_the_picture_is_of_the_step_that_was_asked_for() -> None:
@@ -67,7 +68,7 @@ def test_another_trace_can_be_put_on_it() -> None:
     trace = lesson()
     player.show(trace.tracks())
     assert player.tracks == trace.tracks().to_bytes()
-    assert (player.step, player.selected) == (0, -1)
+    assert (player.step, player.selected) == (trace.tracks().start, -1)
 
 
 def test_panes_and_height() -> None:

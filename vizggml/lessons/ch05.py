@@ -7,7 +7,7 @@ from typing import Any
 from vizggml.lessons.exercise import Exercise, Text
 from vizggml.lessons.placing import peak_of
 
-PEAK_SIZES = (64, 32, 96)
+PEAK_SIZES = (96, 32, 64)
 """Three results in a chain, each read only by the next, 32-byte alignment, nothing in place."""
 
 
@@ -32,10 +32,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
         Text(
-            "The first lies at 0, the second at 64. Then the first is freed: 64 bytes at 0, too small for 96. "
-            "The end of the chunk, from 96 on, takes the third: 192 bytes.",
-            "第一个在 0，第二个在 64。然后第一个被释放：0 处有 64 字节，放不下 96 字节。"
-            "第三个从块末尾 96 处开始：共 192 字节。",
+            "The first lies at 0, the second at 96. Then the first is freed: 96 bytes at 0, wide enough for 64. "
+            "The third goes there, so nothing beyond 128 bytes is ever needed.",
+            "第一个在 0，第二个在 96。然后第一个被释放：0 处有 96 字节，放得下 64 字节。"
+            "第三个就放在那里，所以始终用不到 128 字节以外的地方。",
         ),
     )
 }
