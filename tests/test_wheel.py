@@ -49,7 +49,11 @@ def test_the_chapters_travel_inside(unpacked: Path, tmp_path: Path) -> None:
     code += "; print(lay(pathlib.Path('work')).new)"
     where, new = python(unpacked, tmp_path, "-c", code).splitlines()
     assert where == str(unpacked / "vizggml" / "data" / "notebooks")
-    assert new == "['00-tour.ipynb', '05-galloc.ipynb']"
+    written = (
+        sorted((REPOSITORY / "notebooks").glob("[0-9]*.py")),
+        sorted((REPOSITORY / "notebooks" / "zh").glob("[0-9]*.py")),
+    )
+    assert new == str([f"{p.stem}.ipynb" for p in written[0]] + [f"zh/{p.stem}.ipynb" for p in written[1]])
 
 
 def test_the_player_and_the_types_travel_inside(unpacked: Path) -> None:

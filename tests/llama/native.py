@@ -257,6 +257,7 @@ class Native:
         params.load_mode = MMAP
         for key, value in given.items():
             setattr(params, key, value)
+        self.llama_log_set(self._log, None)  # another client of the library may have turned the log to itself
         handle = self.llama_model_load_from_file(str(path).encode(), params)
         if not handle:
             raise RuntimeError("".join(self.log[-5:]))
