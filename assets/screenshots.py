@@ -1,6 +1,7 @@
-"""Take the pictures of the chapters in JupyterLab: light and dark, at notebook width and full width.
+"""Take the pictures of the player: chapters in JupyterLab and each pane alone, light and dark, narrow and wide.
 
 python assets/screenshots.py         # writes assets/shots/*.png
+python assets/screenshots.py panes   # those of the panes alone
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from playwright.sync_api import Page
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import vizggml as vg  # noqa: E402
 from tests.browser import driver  # noqa: E402
 from vizggml.lab import lay  # noqa: E402
+from vizggml.timeline.trace import Trace  # noqa: E402
+from vizggml.views.memory import fullest_step  # noqa: E402
+from vizggml.widgets.view import DETAILS  # noqa: E402
 
 WIDTHS = {"narrow": (1060, 1000), "wide": (1720, 1100)}
 CHAPTERS = {"tour": ("00-tour.ipynb", 0), "galloc": ("05-galloc.ipynb", 1)}
@@ -56,8 +61,54 @@ def shoot(lab: driver.Lab, page: Page, chapter: str, theme: str) -> None:
         print(target.name)
 
 
+PANES = ("graph", "map", "timeline", "events", "tokens", *DETAILS)
+PANE_SIZES = {"narrow": (420, 420), "wide": (1100, 460)}
+PLANNED = ("arena", "counts", "free", "graph", "map", "timeline")
+"""Panes that show most while memory is planned; the others while a token is computed."""
+
+
+def run_of_everything() -> Trace:
+    """A run over two backends, with values: something for every pane but the experts'."""
+    model = vg.load_model("tiny")
+    with vg.record(values=True) as trace:
+        context = model.context(n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=2, n_gpu_layers=2, type_k="q8_0")
+        for _ in context.generate("Once upon a time there was a fox", max_tokens=2, temp=0):
+            pass
+    return trace
+
+
+def moment(trace: Trace, pane: str) -> int:
+    tracks = trace.tracks()
+    if pane in PLANNED:
+        return fullest_step(tracks)
+    ends = [i for i, event in enumerate(trace.events) if type(event).__name__ == "NodeEnd"]
+    return ends[len(ends) * 9 // 10]
+
+
+def shoot_panes(folder: Path) -> None:
+    """Each pane alone in a page of its own."""
+    trace = run_of_everything()
+    with driver.chromium() as browser:
+        for pane in PANES:
+            page_file = folder / f"{pane}.html"
+            trace.to_html(page_file, panes=[pane], step=moment(trace, pane))
+            for theme in ("light", "dark"):
+                for width, (w, h) in PANE_SIZES.items():
+                    page = browser.new_context(viewport={"width": w, "height": h}, color_scheme=theme).new_page()
+                    page.goto(page_file.as_uri())
+                    page.locator(".vg-sentence:not(:empty)").wait_for(timeout=30_000)
+                    page.wait_for_timeout(900)
+                    page.screenshot(path=str(HERE / "shots" / "panes" / f"{pane}-{theme}-{width}.png"))
+                    page.context.close()
+            print(pane)
+
+
 def main() -> None:
-    (HERE / "shots").mkdir(exist_ok=True)
+    (HERE / "shots" / "panes").mkdir(exist_ok=True, parents=True)
+    with tempfile.TemporaryDirectory() as folder:
+        shoot_panes(Path(folder))
+    if "panes" in sys.argv[1:]:
+        return
     for theme in ("light", "dark"):
         driver.SETTINGS["@jupyterlab/apputils-extension:themes"] = {"theme": f"JupyterLab {theme.capitalize()}"}
         with tempfile.TemporaryDirectory() as folder, driver.jupyterlab(Path(folder)) as lab:

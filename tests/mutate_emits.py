@@ -38,6 +38,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "ggml/quants/__init__.py": ("tests/ggml/quants",),
     "llama/kv_cache.py": ("tests/llama/test_kv_cache.py", "tests/llama/test_kv_cache_iswa.py"),
     "llama/context.py": ("tests/llama/test_context.py", "tests/llama/test_routing.py"),
+    "llama/generation.py": ("tests/llama/test_context.py", "tests/llama/test_generation.py"),
 }
 """A module's own tests where they are not, or not only, in the file of the same name."""
 

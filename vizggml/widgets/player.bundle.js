@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:a28a617f7580604b28369b07aa1c2c00efafa480bf9d3290b7ea7a58dd505a27
+// vizggml player, bundled; sources sha256:711e470c073a707735e618916e652ca4489d38f3a6dcb47649f6a2a1ceff9b4b
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -1725,7 +1725,10 @@ var TableView = class {
     const { table, list, surface } = this;
     this.rows = table.rows(this.player, step);
     const none = this.rows.length === 0;
-    if (this.empty.hidden === none) this.empty.hidden = !none;
+    if (this.empty.hidden === none) {
+      this.empty.hidden = !none;
+      this.head.style.visibility = none ? "hidden" : "";
+    }
     setText(this.empty, none ? table.empty : "");
     list.setLength(this.rows.length);
     const at = this.rows.findIndex((row) => row.marked);

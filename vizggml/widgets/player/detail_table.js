@@ -68,7 +68,10 @@ export class TableView {
     const { table, list, surface } = this;
     this.rows = table.rows(this.player, step);
     const none = this.rows.length === 0;
-    if (this.empty.hidden === none) this.empty.hidden = !none;
+    if (this.empty.hidden === none) {
+      this.empty.hidden = !none;
+      this.head.style.visibility = none ? "hidden" : "";
+    }
     setText(this.empty, none ? table.empty : "");
     list.setLength(this.rows.length);
     const at = this.rows.findIndex((row) => row.marked);
