@@ -6,8 +6,11 @@ import gc
 
 import pytest
 
+from vizggml.events import bus
+
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_left_standing() -> None:
-    """What the tests before have let go of is gone: a recording begins with what stands, until Python collects it."""
+    """A recording begins with what stands: of a module's tests that is what they make, not what others still hold."""
     gc.collect()
+    bus.standing.clear()
