@@ -10,6 +10,7 @@ What a widget shows is kept as its still picture; widget state is never saved.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,28 @@ def is_kept(output: Any) -> bool:
     return KEPT in output.get("data", {}).get("text/html", "")
 
 
+def without_this_machine(value: Any) -> Any:
+    """Outputs as on any machine: a path in the checkout, or in what is installed, begins there."""
+    if isinstance(value, str):
+        for root in (HERE.parent, Path(sys.prefix)):
+            value = value.replace(f"{root}/", "")
+        return value
+    if isinstance(value, list):
+        return [without_this_machine(item) for item in value]
+    if isinstance(value, dict):
+        return type(value)({key: without_this_machine(item) for key, item in value.items()})
+    return value
+
+
 def still(notebook: Any) -> Any:
-    """Drop what only a running kernel can show, and what changes from run to run."""
+    """Drop what only a running kernel can show, and what changes from run to run or from machine to machine."""
     notebook.metadata.pop("widgets", None)
     notebook.metadata.pop("language_info", None)
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:02d}"
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if not is_kept(output)]
+            cell.outputs = [without_this_machine(output) for output in cell.outputs if not is_kept(output)]
             for output in cell.outputs:
                 output.get("data", {}).pop(WIDGET, None)
     return notebook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import build  # noqa: E402
 
 SOURCES = build.chapters()
 CHINESE = build.chapters(language="zh")
+MACHINE = re.compile(r"(?<![\w.~])/(home|root|work|tmp|Users|opt|usr)/")
+"""Where a path of one machine begins."""
 PRINTED = {
     "00-tour": [
         "<Model tiny.gguf: llama, 4 layers, width 256>",
@@ -116,5 +119,6 @@ def test_what_is_committed_is_the_text_with_its_pictures(source: Path) -> None:
     assert any("image/svg+xml" in d or "image/png" in d for d in data)
     assert not any(build.WIDGET in d or build.KEPT in d.get("text/html", "") for d in data)
     assert "widgets" not in committed.metadata
+    assert not MACHINE.search(source.with_suffix(".ipynb").read_text("utf-8"))
     for wanted in PRINTED.get(source.stem, []):
         assert wanted in printed(committed)
