@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
+
+from vizggml.llama.merging import merge_symbols
 
 
 def _byte_to_char() -> str:
@@ -52,29 +53,5 @@ class BPE:
 
     def merge(self, word: str) -> list[str]:
         """The parts of a word (in byte characters) that no merge joins any more."""
-        symbols = list(word)
-        n = len(symbols)
-        following, previous = list(range(1, n + 1)), list(range(-1, n - 1))
-        ranks, queue = self.ranks, list[tuple[int, int, int, str, str]]()
-
-        def add(left: int, right: int) -> None:
-            if left >= 0 and right < n:
-                rank = ranks.get(f"{symbols[left]} {symbols[right]}")
-                if rank is not None:
-                    heapq.heappush(queue, (rank, left, right, symbols[left], symbols[right]))
-
-        for i in range(n - 1):
-            add(i, i + 1)
-        while queue:
-            _, left, right, left_text, right_text = heapq.heappop(queue)
-            # A pair whose symbols have since merged with others is stale.
-            if symbols[left] != left_text or symbols[right] != right_text:
-                continue
-            symbols[left] += symbols[right]
-            symbols[right] = ""
-            following[left] = following[right]
-            if following[left] < n:
-                previous[following[left]] = left
-            add(previous[left], left)
-            add(left, following[left])
-        return [s for s in symbols if s]
+        ranks = self.ranks
+        return merge_symbols(word, lambda left, right: ranks.get(f"{left} {right}"))

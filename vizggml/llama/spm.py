@@ -6,10 +6,10 @@ becomes one token for each of its bytes.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 
 from vizggml.errors import VizggmlError
+from vizggml.llama.merging import merge_symbols
 
 SPACE = "\u2581"
 
@@ -44,34 +44,12 @@ class SPM:
 
     def merge(self, text: str) -> list[str]:
         """The parts of the text that make no token with a neighbour any more."""
-        symbols = list(text)
-        n = len(symbols)
-        following, previous = list(range(1, n + 1)), list(range(-1, n - 1))
-        queue = list[tuple[float, int, int, int]]()
 
-        def try_add_bigram(left: int, right: int) -> None:
-            if left < 0 or right >= n:
-                return
-            both = symbols[left] + symbols[right]
-            id = self.ids.get(both)
-            if id is not None:
-                heapq.heappush(queue, (-self.scores[id], left, right, len(both)))
+        def cost(left: str, right: str) -> float | None:
+            id = self.ids.get(left + right)
+            return None if id is None else -self.scores[id]
 
-        for i in range(n - 1):
-            try_add_bigram(i, i + 1)
-        while queue:
-            _, left, right, size = heapq.heappop(queue)
-            # A pair of which one has since been joined to another is stale.
-            if not symbols[left] or not symbols[right] or len(symbols[left]) + len(symbols[right]) != size:
-                continue
-            symbols[left] += symbols[right]
-            symbols[right] = ""
-            following[left] = following[right]
-            if following[left] < n:
-                previous[following[left]] = left
-            try_add_bigram(previous[left], left)
-            try_add_bigram(left, following[left])
-        return [symbol for symbol in symbols if symbol]
+        return merge_symbols(text, cost)
 
     def byte_to_token(self, byte: int) -> int:
         """`llama_vocab::byte_to_token`, src/llama-vocab.cpp."""
