@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from functools import lru_cache
@@ -17,7 +16,7 @@ from vizggml.files import write_whole
 from vizggml.timeline.diff import Diff
 from vizggml.timeline.diff_words import figure_rows
 from vizggml.views.compare import comparison, opening
-from vizggml.views.graph_layout import layout
+from vizggml.views.graph_layout import layout_json
 from vizggml.views.labels import visible
 from vizggml.views.memory import check_step
 
@@ -69,8 +68,7 @@ def compare_to_html(
 
 def _carried(tracks: Tracks) -> tuple[Markup, Markup]:
     """A trace as its page carries it: the tracks, the layout."""
-    drawing = json.dumps(layout(tracks), separators=(",", ":"), ensure_ascii=False)
-    return Markup(packed(tracks.to_bytes())), Markup(packed(drawing.encode("utf-8", "replace")))
+    return Markup(packed(tracks.to_bytes())), Markup(packed(layout_json(tracks).encode()))
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ from markupsafe import Markup
 import vizggml
 from vizggml.export.tables import Drawable, tracks_of
 from vizggml.files import write_whole
-from vizggml.views.graph_layout import layout
+from vizggml.views.graph_layout import layout_json
 from vizggml.views.memory import check_step
 from vizggml.views.player import player_module
 from vizggml.views.still import still
@@ -44,7 +44,6 @@ def html(
     if panes is not None:
         options["panes"] = [panes] if isinstance(panes, str) else list(panes)
     script = script_of(options)
-    drawing = json.dumps(layout(tracks), separators=(",", ":"), ensure_ascii=False)
     picture = still(tracks, None if step == tracks.start else step)
     named = title or _title(str(tracks.meta.get("model", "")))
     return _template().render(
@@ -53,7 +52,7 @@ def html(
         version=vizggml.__version__,
         script=Markup(script),
         script_hash=Markup(hash_of(script)),
-        layout=Markup(packed(drawing.encode("utf-8", "replace"))),
+        layout=Markup(packed(layout_json(tracks).encode())),
         tracks=Markup(packed(tracks.to_bytes())),
         still=Markup(base64.b64encode(picture.encode("utf-8", "replace")).decode("ascii")),
     )
@@ -79,9 +78,10 @@ def packed(data: bytes) -> str:
 
 def script_of(options: dict[str, object], start: str = "boot.js") -> str:
     """The page's one script: the player, the options, the start."""
-    boot = resources.files("vizggml").joinpath("export", start).read_text("utf-8")
+    here = resources.files("vizggml").joinpath("export")
+    unpack, boot = (here.joinpath(name).read_text("utf-8") for name in ("unpack.js", start))
     chosen = json.dumps(options, sort_keys=True)
-    return safe_script(f"\n{player_module()}\nconst OPTIONS = {chosen};\n{boot}")
+    return safe_script(f"\n{player_module()}\nconst OPTIONS = {chosen};\n{unpack}{boot}")
 
 
 def safe_script(source: str) -> str:

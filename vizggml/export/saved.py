@@ -9,13 +9,12 @@ widget's error is not. In a notebook that is not trusted JupyterLab takes frame 
 from __future__ import annotations
 
 import base64
-import json
 from html import escape
 from importlib import resources
 
 from vizggml.export.html import hash_of, packed, script_of
 from vizggml.timeline.tracks import Tracks
-from vizggml.views.graph_layout import layout
+from vizggml.views.graph_layout import layout_json
 from vizggml.views.still import still
 
 HERE = "vg-here"
@@ -35,14 +34,24 @@ STYLE = (
 
 
 def saved_player(
-    tracks: Tracks, *, step: int, panes: list[str] | None = None, height: str = "760px", theme: str = "auto"
+    tracks: Tracks,
+    *,
+    step: int,
+    panes: list[str] | None = None,
+    height: str = "760px",
+    theme: str = "auto",
+    carried: tuple[bytes, str] | None = None,
 ) -> str:
-    """HTML for an output of a notebook: the player on `tracks`, opened at `step`, and the step's picture."""
+    """HTML for an output of a notebook: the player on `tracks`, opened at `step`, and the step's picture.
+
+    `carried` are the bytes of `tracks` and their layout, from who has them already.
+    """
     drawn = base64.b64encode(still(tracks, step).encode("utf-8", "replace")).decode("ascii")
     picture = (
         f'<img class="vg-kept" alt="one step of the player, as a picture" src="data:image/svg+xml;base64,{drawn}">'
     )
-    page = saved_page(tracks, step=step, panes=panes, theme=theme)
+    data, drawing = carried or (tracks.to_bytes(), layout_json(tracks))
+    page = saved_page(data, drawing, step=step, panes=panes, theme=theme)
     if len(page) > LIMIT:
         return picture
     frame = (
@@ -52,19 +61,18 @@ def saved_player(
     return f'<style>{STYLE}</style><div class="vg-saved">{frame}</div>{picture}'
 
 
-def saved_page(tracks: Tracks, *, step: int, panes: list[str] | None, theme: str = "auto") -> str:
+def saved_page(data: bytes, drawing: str, *, step: int, panes: list[str] | None, theme: str = "auto") -> str:
     """The page in the frame: its script is packed as its data are."""
     options: dict[str, object] = {"step": step, "theme": theme, "hash": False, "fill": True}
     if panes is not None:
         options["panes"] = panes
     script = script_of(options)
     start = resources.files("vizggml").joinpath("export", "saved.js").read_text("utf-8")
-    drawing = json.dumps(layout(tracks), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
     policy = (
         f"default-src 'none'; script-src '{hash_of(start)}' '{hash_of(script)}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    parts = {"layout": packed(drawing), "tracks": packed(tracks.to_bytes()), "script": packed(script.encode())}
+    parts = {"layout": packed(drawing.encode()), "tracks": packed(data), "script": packed(script.encode())}
     blocks = "".join(f'<script type="text/plain" id="{name}">{block}</script>' for name, block in parts.items())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">'

@@ -6,6 +6,7 @@ sliver; what goes from one section to another runs in the gutters between them. 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,6 +84,11 @@ def layout(tracks: Tracks) -> Layout:
     """The layout of every graph in the tracks that has nodes."""
     tensors, sources = Tensors.of(tracks), read_sources(tracks)
     return {"graphs": [graph_layout(read_graph(tracks, g, tensors, sources)) for g in graph_ids(tracks)]}
+
+
+def layout_json(tracks: Tracks) -> str:
+    """`layout` as the player takes it: JSON in ASCII, whatever the names hold."""
+    return json.dumps(layout(tracks), separators=(",", ":"))
 
 
 def graph_layout(graph: GraphTable, folded: bool = False) -> GraphLayout:

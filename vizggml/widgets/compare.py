@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from importlib import resources
@@ -13,7 +12,7 @@ import traitlets
 
 from vizggml.timeline.diff import LABELS, Diff, diff
 from vizggml.views.compare import comparison, opening
-from vizggml.views.graph_layout import layout
+from vizggml.views.graph_layout import layout_json
 from vizggml.views.memory import check_step
 from vizggml.views.player import player_module
 from vizggml.widgets.view import check_panes
@@ -50,7 +49,7 @@ class Comparison(anywidget.AnyWidget):
         self.diff = found
         sides = zip("ab", (found.a, found.b), strict=True)
         sent = {f"tracks_{name}": tracks.to_bytes() for name, tracks in sides}
-        drawn = {f"layout_{name}": _drawing(tracks) for name, tracks in (("a", found.a), ("b", found.b))}
+        drawn = {f"layout_{name}": layout_json(tracks) for name, tracks in (("a", found.a), ("b", found.b))}
         super().__init__(comparison=comparison(found), **sent, **drawn, **traits)
 
     def to_html(self, path: str | os.PathLike[str], **options: Any) -> None:
@@ -65,10 +64,6 @@ class Comparison(anywidget.AnyWidget):
         if bundle is None:
             return None
         return bundle[0] | {"text/html": self.diff._repr_html_(), "text/plain": repr(self.diff)}, bundle[1]
-
-
-def _drawing(tracks: Tracks) -> str:
-    return json.dumps(layout(tracks), separators=(",", ":"))
 
 
 def compare(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +12,7 @@ import traitlets
 from vizggml.errors import VizggmlError
 from vizggml.export.saved import saved_player
 from vizggml.timeline.trace import Trace
-from vizggml.views.graph_layout import layout
+from vizggml.views.graph_layout import layout_json
 from vizggml.views.memory import check_step
 from vizggml.views.pictures import PICTURES, picture
 from vizggml.views.player import player_module
@@ -109,7 +108,10 @@ class Player(anywidget.AnyWidget):
         if self._shown is None:
             raise VizggmlError("player: there is no trace on it yet")
         tracks = cast("Recorded", self._shown)
-        return saved_player(tracks, step=self.step, panes=self.panes, height=self.height, theme=self.theme)
+        carried = self.tracks, self.graph_layout
+        return saved_player(
+            tracks, step=self.step, panes=self.panes, height=self.height, theme=self.theme, carried=carried
+        )
 
 
 def publish_display_data(data: dict[str, Any], metadata: dict[str, Any] | None = None, **options: Any) -> None:
@@ -122,8 +124,7 @@ def publish_display_data(data: dict[str, Any], metadata: dict[str, Any] | None =
 
 def sent(tracks: Tracks) -> dict[str, Any]:
     """The traits that carry a trace to the page."""
-    drawing = json.dumps(layout(tracks), separators=(",", ":"))
-    return {"graph_layout": drawing, "tracks": tracks.to_bytes()}
+    return {"graph_layout": layout_json(tracks), "tracks": tracks.to_bytes()}
 
 
 def check_panes(panes: Iterable[str] | None) -> list[str] | None:
