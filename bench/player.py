@@ -108,12 +108,12 @@ def figures(took: list[float]) -> dict[str, float]:
     }
 
 
-def random_jumps(page: Page) -> list[float]:
-    """Clicks at random places of the slider over all events, each when the one before is painted."""
+def random_jumps(page: Page, n: int = N) -> list[float]:
+    """`n` clicks at random places of the slider over all events, each when the one before is painted."""
     box = page.locator(".vg-slider").bounding_box()
     assert box is not None
     chance = random.Random(7)
-    for i in range(N):
+    for i in range(n):
         page.mouse.click(box["x"] + chance.uniform(8, box["width"] - 8), box["y"] + box["height"] / 2)
         page.evaluate(PAINTED, i + 1)
     return list(page.evaluate("took.splice(0)"))

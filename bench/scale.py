@@ -34,7 +34,7 @@ from playwright.sync_api import Page, ViewportSize
 
 import vizggml as vg
 from bench import graph as big_graph
-from bench.player import FRAME_MS, MEASURE, PAINTED, figures, in_jupyterlab
+from bench.player import FRAME_MS, MEASURE, PAINTED, figures, in_jupyterlab, random_jumps
 from tests.browser.driver import chromium, refuse_network
 from vizggml.ggml.buffer import cpu_buffer_type
 from vizggml.ggml.cplan import graph_plan
@@ -112,16 +112,6 @@ def opened(page: Page, url: str, selector: str) -> float:
     return perf_counter() - begun
 
 
-def jumps(page: Page, n: int) -> list[float]:
-    box = page.locator(".vg-slider").bounding_box()
-    assert box is not None
-    chance = random.Random(7)
-    for i in range(n):
-        page.mouse.click(box["x"] + chance.uniform(8, box["width"] - 8), box["y"] + box["height"] / 2)
-        page.evaluate(PAINTED, i + 1)
-    return list(page.evaluate("took.splice(0)"))
-
-
 def player(url: str, n_jumps: int, moving: bool) -> dict[str, Any]:
     with chromium() as browser:
         page = browser.new_page(viewport=VIEWPORT)
@@ -129,7 +119,7 @@ def player(url: str, n_jumps: int, moving: bool) -> dict[str, Any]:
         result: dict[str, Any] = {"open_s": opened(page, url, ".vg-sentence:not(:empty)")}
         page.wait_for_timeout(500)
         page.evaluate(MEASURE)
-        took = jumps(page, n_jumps)
+        took = random_jumps(page, n_jumps)
         result["jumps"] = figures(took) | {"within_bound": sum(t <= BOUND_MS for t in took) / len(took)}
         if moving:
             graph = ".vg-pane-graph canvas"

@@ -11,7 +11,7 @@ from vizggml.ggml.context import TENSOR_OVERHEAD, Context
 from vizggml.ggml.liveness import graph_liveness
 from vizggml.ggml.ops import add, mul_mat, relu, scale, sqr
 from vizggml.ggml.types import pad
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, code
 from vizggml.llama.kv_cache import N_KV_PAD
 
 PROMPT = 200
@@ -178,15 +178,11 @@ EXERCISES: dict[str, Exercise] = {
                 "是哪个序列在这里无关，只看有几个不同的序列。",
             ),
         },
-        Text(
+        code(
             "def can_reuse(had, now):\n"
             "    def shape(b):\n"
             "        return len(b['tokens']), len(set(b['sequences'])), b['n_outputs'], b['n_kv']\n"
-            "    return shape(had) == shape(now)",
-            "def can_reuse(had, now):\n"
-            "    def shape(b):\n"
-            "        return len(b['tokens']), len(set(b['sequences'])), b['n_outputs'], b['n_kv']\n"
-            "    return shape(had) == shape(now)",
+            "    return shape(had) == shape(now)"
         ),
     ),
 }

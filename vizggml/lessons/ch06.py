@@ -11,7 +11,7 @@ from vizggml.ggml.context import Context
 from vizggml.ggml.gallocr import GraphAllocator
 from vizggml.ggml.liveness import graph_liveness
 from vizggml.ggml.ops import add, concat, mul, relu, repeat_4d, sqr, sum_rows
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, code
 
 WIDTH, LENGTH = 48, 24
 MOST_ASKED = 10_000
@@ -227,7 +227,7 @@ EXERCISES: dict[str, Exercise] = {
                 "它成千上万次地问同样的来源。要记住已经遇到过的张量。",
             ),
         },
-        Text(
+        code(
             "def order(result, sources):\n"
             "    done = {}\n"
             "    def visit(t):\n"
@@ -236,16 +236,7 @@ EXERCISES: dict[str, Exercise] = {
             "                visit(source)\n"
             "            done[t] = True\n"
             "    visit(result)\n"
-            "    return list(done)",
-            "def order(result, sources):\n"
-            "    done = {}\n"
-            "    def visit(t):\n"
-            "        if t not in done:\n"
-            "            for source in sources(t):\n"
-            "                visit(source)\n"
-            "            done[t] = True\n"
-            "    visit(result)\n"
-            "    return list(done)",
+            "    return list(done)"
         ),
     ),
 }

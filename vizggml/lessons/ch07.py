@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, count
 from typing import Any
 
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, code
 
 Lives = Sequence[tuple[int, int, int]]
 
@@ -137,7 +137,7 @@ EXERCISES: dict[str, Exercise] = {
                 "It is valid, but a hole between two others is not used.", "合法，但两个张量之间的空洞没有用上。"
             ),
         },
-        Text(
+        code(
             "def plan(lives):\n"
             "    offsets = []\n"
             "    for born, died, size in lives:\n"
@@ -146,16 +146,7 @@ EXERCISES: dict[str, Exercise] = {
             "            if b <= died and born <= d and start < offset + size:\n"
             "                offset = max(offset, start + s)\n"
             "        offsets.append(offset)\n"
-            "    return offsets",
-            "def plan(lives):\n"
-            "    offsets = []\n"
-            "    for born, died, size in lives:\n"
-            "        offset = 0\n"
-            "        for start, (b, d, s) in sorted(zip(offsets, lives)):\n"
-            "            if b <= died and born <= d and start < offset + size:\n"
-            "                offset = max(offset, start + s)\n"
-            "        offsets.append(offset)\n"
-            "    return offsets",
+            "    return offsets"
         ),
     ),
 }

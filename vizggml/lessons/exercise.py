@@ -25,6 +25,11 @@ class Text:
         return self.zh if language() == "zh" else self.en
 
 
+def code(text: str) -> Text:
+    """Code, which reads the same in each language."""
+    return Text(text, text)
+
+
 @dataclass(frozen=True, slots=True)
 class Exercise:
     """`check` is given the answer: empty when it is right, else the key of the hint that fits."""
