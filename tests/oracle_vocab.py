@@ -10,6 +10,8 @@ from pathlib import Path
 
 import xllamacpp
 
+from vizggml.llama.vocab import Vocab
+
 WHEEL = next(Path(xllamacpp.__file__).parent.glob("*.so"))
 LogCallback = ctypes.CFUNCTYPE(None, c_int32, c_char_p, ptr)
 
@@ -100,3 +102,11 @@ class OracleVocab:
     def close(self) -> None:
         self.lib.llama_log_set(LogCallback(), None)
         self.lib.llama_model_free(self.model)
+
+
+def check_tokens(ours: Vocab, theirs: OracleVocab, text: str, add: bool, parse: bool, remove: bool) -> None:
+    """`text` gives the same tokens, and these the same text again."""
+    ids = theirs.tokenize(text, add, parse)
+    assert ours.tokenize(text, add, parse) == ids
+    back = theirs.detokenize(ids, remove, parse).decode("utf-8", "replace")
+    assert ours.detokenize(ids, remove_special=remove, unparse_special=parse) == back

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.test_player_events import steps_of
+from tests.llama.building import decode_two_sequences
 from tests.llama.made import Shape, write
 from tests.oracle import LIB, Real
 from tests.timeline.made import trace_of
@@ -53,10 +54,7 @@ def two() -> Trace:
     model = load_model("tiny")
     context = model.context(n_ctx=256, n_seq_max=2, flash_attn=True, n_threads=2)
     with record() as trace:
-        context.decode(Batch.of([1, 5, 6, 7, 8], 0))
-        context.decode(Batch.of([1, 9, 10], 0, seq_id=1))
-        context.memory.seq_rm(0, 1, 3)
-        context.decode(Batch.of([11], 3, seq_id=1))
+        decode_two_sequences(context)
         context.decode(Batch.of([12], 4, seq_id=1))
     model.close()
     return trace

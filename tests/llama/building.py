@@ -14,6 +14,7 @@ from vizggml.events import Event, bus
 from vizggml.ggml.buffer import cpu_buffer_type
 from vizggml.ggml.gguf import read_gguf
 from vizggml.llama.batch import Batch, Ubatch, split
+from vizggml.llama.context import Context
 from vizggml.llama.cparams import ContextParams, CParams
 from vizggml.llama.graph import GraphBuilder, GraphResult
 from vizggml.llama.graph_input import GraphParams
@@ -73,3 +74,11 @@ def listening(*kinds: type[Event]) -> Iterator[list[Event]]:
     finally:
         for stop in stops:
             stop()
+
+
+def decode_two_sequences(context: Context) -> None:
+    """Five tokens of sequence 0, three of sequence 1; two of the first are removed, and 11 takes their place."""
+    context.decode(Batch.of([1, 5, 6, 7, 8], 0))
+    context.decode(Batch.of([1, 9, 10], 0, seq_id=1))
+    context.memory.seq_rm(0, 1, 3)
+    context.decode(Batch.of([11], 3, seq_id=1))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.goldens.record_vocab import write_cut_spm
 from tests.llama.awkward import FRAGMENTS
-from tests.oracle_vocab import OracleVocab
+from tests.oracle_vocab import OracleVocab, check_tokens
 from vizggml.errors import VizggmlError
 from vizggml.ggml.gguf import Value, read_gguf, write_gguf
 from vizggml.llama.spm import SPACE, SPM
@@ -111,11 +111,7 @@ texts = st.lists(
 def test_tokens_as_llama_cpp_makes_them(
     twins: tuple[Vocab, OracleVocab], text: str, add: bool, parse: bool, remove: bool
 ) -> None:
-    ours, theirs = twins
-    ids = theirs.tokenize(text, add, parse)
-    assert ours.tokenize(text, add, parse) == ids
-    back = theirs.detokenize(ids, remove, parse).decode("utf-8", "replace")
-    assert ours.detokenize(ids, remove_special=remove, unparse_special=parse) == back
+    check_tokens(*twins, text, add, parse, remove)
 
 
 def test_every_piece_and_role_as_llama_cpp_has_it(twins: tuple[Vocab, OracleVocab]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.llama.building import decode_two_sequences
 from tests.timeline.made import at, rows, trace_of
 from vizggml.events import (
     CacheCreated,
@@ -19,7 +20,6 @@ from vizggml.events import (
     TensorId,
     WindowEvicted,
 )
-from vizggml.llama.batch import Batch
 from vizggml.llama.model import load_model
 from vizggml.timeline.record import record
 from vizggml.timeline.tracks import Tracks
@@ -131,10 +131,7 @@ def test_two_sequences_and_a_removal(flash_attn: bool) -> None:
     model = load_model("tiny")
     context = model.context(n_ctx=64, n_seq_max=2, flash_attn=flash_attn, n_threads=1)
     with record() as trace:
-        context.decode(Batch.of([1, 5, 6, 7, 8], 0))
-        context.decode(Batch.of([1, 9, 10], 0, seq_id=1))
-        context.memory.seq_rm(0, 1, 3)
-        context.decode(Batch.of([11], 3, seq_id=1))
+        decode_two_sequences(context)
     hparams = model.hparams
     model.close()
     tracks = trace.tracks()

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from tests.llama.building import decode_two_sequences
 from tests.oracle import LIB, Real
 from tests.timeline.made import trace_of
 from tests.views.test_pictures import SVG, step_of, words
@@ -19,7 +20,6 @@ from vizggml.events import (
     NodeEnd,
     TensorId,
 )
-from vizggml.llama.batch import Batch
 from vizggml.llama.model import load_model
 from vizggml.timeline.record import record
 from vizggml.timeline.tracks import Tracks
@@ -34,10 +34,7 @@ def two() -> Tracks:
     model = load_model("tiny")
     context = model.context(n_ctx=256, n_seq_max=2, flash_attn=True, n_threads=1)
     with record() as trace:
-        context.decode(Batch.of([1, 5, 6, 7, 8], 0))
-        context.decode(Batch.of([1, 9, 10], 0, seq_id=1))
-        context.memory.seq_rm(0, 1, 3)
-        context.decode(Batch.of([11], 3, seq_id=1))
+        decode_two_sequences(context)
     model.close()
     return trace.tracks()
 
