@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:711e470c073a707735e618916e652ca4489d38f3a6dcb47649f6a2a1ceff9b4b
+// vizggml player, bundled; sources sha256:b3eb2e9abdd971ebd4eb9da8b5be96648aedaaeac886747b68163c49f642f9a2
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -3116,6 +3116,29 @@ function sentenceOf({ tracks, relations }, t) {
   return sources ? `${what} of ${sources} gives ${shape}.` : `${what} gives ${shape}.`;
 }
 
+// brush.js
+var CLICK = 4;
+function listenBrush(view, begin) {
+  const { box } = view.surface;
+  box.addEventListener("pointerdown", (event) => {
+    const drag = event.button ? null : begin(event);
+    if (!drag) return;
+    box.setPointerCapture(event.pointerId);
+    view.brush = drag;
+  });
+  box.addEventListener("pointermove", (event) => {
+    if (!view.brush) return;
+    view.brush.to = event.offsetX;
+    view.player.redraw(view.pane);
+  });
+  box.addEventListener("pointerup", () => {
+    const { brush } = view;
+    view.brush = null;
+    if (brush && Math.abs(brush.to - brush.from) >= CLICK) view.zoomBy(brush);
+  });
+  box.addEventListener("dblclick", () => view.zoomTo(null));
+}
+
 // kv_state.js
 var NO_ONE = -1;
 function cacheAt({ tracks }, step) {
@@ -3629,7 +3652,6 @@ function headsDrawn({ nHead, nHeadKv }, words) {
 
 // kv.js
 var FACTS = { width: 560, height: 190 };
-var CLICK = 4;
 var FEWEST = 32;
 var kvDetail = {
   name: "kv",
@@ -3694,29 +3716,14 @@ var KvView = class extends DetailPlot {
       this.element.classList.toggle("vg-low", width < FACTS.width || height < FACTS.height);
     });
     this.sizer.observe(this.element);
-    this.listenBrush();
+    listenBrush(this, (event) => this.state ? { from: event.offsetX, to: event.offsetX } : null);
   }
-  listenBrush() {
-    const { box } = this.surface;
-    box.addEventListener("pointerdown", (event) => {
-      if (!this.state || event.button) return;
-      box.setPointerCapture(event.pointerId);
-      this.brush = { from: event.offsetX, to: event.offsetX };
-    });
-    box.addEventListener("pointermove", (event) => {
-      if (!this.brush) return;
-      this.brush.to = event.offsetX;
-      this.player.redraw(this.pane);
-    });
-    box.addEventListener("pointerup", () => this.endBrush());
-    box.addEventListener("dblclick", () => this.zoomTo(null));
-  }
-  endBrush() {
-    const { brush, state } = this;
-    this.brush = null;
-    if (!state || !brush || Math.abs(brush.to - brush.from) < CLICK) return;
+  /** @param {import("./brush.js").Drag} drag */
+  zoomBy(drag) {
+    const { state } = this;
+    if (!state) return;
     const places = this.places(state);
-    const [a, b] = [cellAt(places, brush.from), cellAt(places, brush.to)].sort((p, q) => p - q);
+    const [a, b] = [cellAt(places, drag.from), cellAt(places, drag.to)].sort((p, q) => p - q);
     const from = Math.max(0, a);
     this.zoomTo({ from, to: Math.min(state.shape.nCells, Math.max(from + 4, b + 1)) });
   }
@@ -5753,7 +5760,6 @@ var AXIS2 = 17;
 var GAP3 = 14;
 var NEAR3 = 16;
 var LANE = 44;
-var CLICK2 = 4;
 var BITMAPS = 40;
 var threadsDetail = {
   name: "threads",
@@ -5808,30 +5814,16 @@ var ThreadsView = class extends DetailPlot {
     this.button = el("button", "vg-button vg-text-button", { type: "button", text: "Follow the step", disabled: "" });
     this.button.addEventListener("click", () => this.zoomTo(null));
     this.tools = [this.button, el("span", "vg-hint", { text: "drag to zoom" })];
-    this.listenBrush();
+    listenBrush(
+      this,
+      ({ offsetX, offsetY }) => this.span ? { from: offsetX, to: offsetX, whole: offsetY < this.places().top - GAP3 / 2 } : null
+    );
   }
-  listenBrush() {
-    const { box } = this.surface;
-    box.addEventListener("pointerdown", (event) => {
-      if (!this.span || event.button) return;
-      box.setPointerCapture(event.pointerId);
-      this.brush = { from: event.offsetX, to: event.offsetX, whole: event.offsetY < this.places().top - GAP3 / 2 };
-    });
-    box.addEventListener("pointermove", (event) => {
-      if (!this.brush) return;
-      this.brush.to = event.offsetX;
-      this.player.redraw(this.pane);
-    });
-    box.addEventListener("pointerup", () => this.endBrush());
-    box.addEventListener("dblclick", () => this.zoomTo(null));
-  }
-  endBrush() {
-    const { brush } = this;
-    this.brush = null;
-    if (!brush || Math.abs(brush.to - brush.from) < CLICK2) return;
-    const clock = brush.whole ? this.wholeClock() : this.clock();
+  /** @param {import("./brush.js").Drag & {whole: boolean}} drag */
+  zoomBy(drag) {
+    const clock = drag.whole ? this.wholeClock() : this.clock();
     const ns = (x) => clock.from + (x - clock.left) / (clock.right - clock.left) * (clock.to - clock.from);
-    const [from, to] = [ns(brush.from), ns(brush.to)].sort((p, q) => p - q);
+    const [from, to] = [ns(drag.from), ns(drag.to)].sort((p, q) => p - q);
     this.zoomTo({ from: Math.max(0, from), to: Math.min(this.span?.end ?? to, Math.max(from + 100, to)) });
   }
   /** @param {Range | null} range */
@@ -6382,7 +6374,7 @@ var GraphFilter = class {
 };
 
 // graph_pointer.js
-var CLICK3 = 4;
+var CLICK2 = 4;
 var PINCH = 0.01;
 var WHEEL = 15e-4;
 var FEW2 = 5;
@@ -6400,7 +6392,7 @@ function listenGraph(pane) {
     const from = down.get(event.pointerId);
     if (!from) return event.target === pane.surface.canvas ? hover(pane, event) : pane.player.tip.hide();
     const to = pointIn(box, event);
-    if (!moved && Math.hypot(to.x - from.x, to.y - from.y) < CLICK3) return;
+    if (!moved && Math.hypot(to.x - from.x, to.y - from.y) < CLICK2) return;
     moved = true;
     pane.player.tip.hide();
     const before = spread(down);
@@ -9044,7 +9036,6 @@ function about(first, last, from, to) {
 }
 
 // timeline_pointer.js
-var CLICK4 = 4;
 var NEAR4 = 3;
 function listenPointer(pane) {
   const { box } = pane.surface;
@@ -9082,7 +9073,7 @@ function endBrush(pane) {
   pane.brush = null;
   if (!brush || !plan) return;
   const { x, y, toX, toY } = brush;
-  if (Math.hypot(toX - x, toY - y) < CLICK4) {
+  if (Math.hypot(toX - x, toY - y) < CLICK) {
     const row = hit2(pane, x, y);
     pane.player.select(row < 0 ? -1 : pane.player.tracks.track("life").col("tensor")[row]);
     return pane.player.redraw(pane);
@@ -9090,8 +9081,8 @@ function endBrush(pane) {
   const p = pane.inverse(Math.min(x, toX), Math.max(y, toY));
   const q = pane.inverse(Math.max(x, toX), Math.min(y, toY));
   const full = whole(plan, pane.stack.top);
-  const wide = Math.abs(toX - x) > CLICK4 * 2;
-  const high = Math.abs(toY - y) > CLICK4 * 4;
+  const wide = Math.abs(toX - x) > CLICK * 2;
+  const high = Math.abs(toY - y) > CLICK * 4;
   pane.zoomTo({
     x0: wide ? Math.max(0, Math.floor(p.p)) : pane.window.x0,
     x1: wide ? Math.min(full.x1, Math.max(Math.ceil(q.p), Math.floor(p.p) + 2)) : pane.window.x1,

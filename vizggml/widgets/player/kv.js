@@ -1,5 +1,6 @@
 // The KV cache: which cells hold which tokens, and in which layers their keys and values are by now.
 
+import { listenBrush } from "./brush.js";
 import { DetailPlot, counted } from "./detail_plot.js";
 import { el } from "./dom.js";
 import { headsWords, makeFacts, sequenceKeys } from "./kv_facts.js";
@@ -12,7 +13,6 @@ import { formatBytes } from "./sentence.js";
 /** @typedef {import("./kv_state.js").KvState} KvState */
 
 const FACTS = { width: 560, height: 190 };
-const CLICK = 4;
 const FEWEST = 32;
 
 /** @type {import("./details.js").Detail} */
@@ -90,31 +90,15 @@ class KvView extends DetailPlot {
       this.element.classList.toggle("vg-low", width < FACTS.width || height < FACTS.height);
     });
     this.sizer.observe(this.element);
-    this.listenBrush();
+    listenBrush(this, (event) => (this.state ? { from: event.offsetX, to: event.offsetX } : null));
   }
 
-  listenBrush() {
-    const { box } = this.surface;
-    box.addEventListener("pointerdown", (event) => {
-      if (!this.state || event.button) return;
-      box.setPointerCapture(event.pointerId);
-      this.brush = { from: event.offsetX, to: event.offsetX };
-    });
-    box.addEventListener("pointermove", (event) => {
-      if (!this.brush) return;
-      this.brush.to = event.offsetX;
-      this.player.redraw(this.pane);
-    });
-    box.addEventListener("pointerup", () => this.endBrush());
-    box.addEventListener("dblclick", () => this.zoomTo(null));
-  }
-
-  endBrush() {
-    const { brush, state } = this;
-    this.brush = null;
-    if (!state || !brush || Math.abs(brush.to - brush.from) < CLICK) return;
+  /** @param {import("./brush.js").Drag} drag */
+  zoomBy(drag) {
+    const { state } = this;
+    if (!state) return;
     const places = this.places(state);
-    const [a, b] = [cellAt(places, brush.from), cellAt(places, brush.to)].sort((p, q) => p - q);
+    const [a, b] = [cellAt(places, drag.from), cellAt(places, drag.to)].sort((p, q) => p - q);
     const from = Math.max(0, a);
     this.zoomTo({ from, to: Math.min(state.shape.nCells, Math.max(from + 4, b + 1)) });
   }

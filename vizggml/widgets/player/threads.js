@@ -1,5 +1,6 @@
 // What the threads did in the current evaluation: all of it small, and a part of it to read.
 
+import { listenBrush } from "./brush.js";
 import { DetailPlot } from "./detail_plot.js";
 import { el } from "./dom.js";
 import { formatNs, visible } from "./sentence.js";
@@ -20,7 +21,6 @@ const GAP = 14;
 /** Nodes around the current one that are drawn to read. */
 const NEAR = 16;
 const LANE = 44;
-const CLICK = 4;
 const BITMAPS = 40;
 
 /** @type {import("./details.js").Detail} */
@@ -89,32 +89,16 @@ class ThreadsView extends DetailPlot {
     this.button = el("button", "vg-button vg-text-button", { type: "button", text: "Follow the step", disabled: "" });
     this.button.addEventListener("click", () => this.zoomTo(null));
     this.tools = [this.button, el("span", "vg-hint", { text: "drag to zoom" })];
-    this.listenBrush();
+    listenBrush(this, ({ offsetX, offsetY }) =>
+      this.span ? { from: offsetX, to: offsetX, whole: offsetY < this.places().top - GAP / 2 } : null,
+    );
   }
 
-  listenBrush() {
-    const { box } = this.surface;
-    box.addEventListener("pointerdown", (event) => {
-      if (!this.span || event.button) return;
-      box.setPointerCapture(event.pointerId);
-      this.brush = { from: event.offsetX, to: event.offsetX, whole: event.offsetY < this.places().top - GAP / 2 };
-    });
-    box.addEventListener("pointermove", (event) => {
-      if (!this.brush) return;
-      this.brush.to = event.offsetX;
-      this.player.redraw(this.pane);
-    });
-    box.addEventListener("pointerup", () => this.endBrush());
-    box.addEventListener("dblclick", () => this.zoomTo(null));
-  }
-
-  endBrush() {
-    const { brush } = this;
-    this.brush = null;
-    if (!brush || Math.abs(brush.to - brush.from) < CLICK) return;
-    const clock = brush.whole ? this.wholeClock() : this.clock();
+  /** @param {import("./brush.js").Drag & {whole: boolean}} drag */
+  zoomBy(drag) {
+    const clock = drag.whole ? this.wholeClock() : this.clock();
     const ns = (/** @type {number} */ x) => clock.from + ((x - clock.left) / (clock.right - clock.left)) * (clock.to - clock.from);
-    const [from, to] = [ns(brush.from), ns(brush.to)].sort((p, q) => p - q);
+    const [from, to] = [ns(drag.from), ns(drag.to)].sort((p, q) => p - q);
     this.zoomTo({ from: Math.max(0, from), to: Math.min(this.span?.end ?? to, Math.max(from + 100, to)) });
   }
 

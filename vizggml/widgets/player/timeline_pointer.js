@@ -1,5 +1,6 @@
 // The pointer over the memory timeline: drag to zoom, click to select, hover to be told, ctrl and the wheel to zoom.
 
+import { CLICK } from "./brush.js";
 import { lifeOf } from "./map.js";
 import { formatBytes, visible } from "./sentence.js";
 import { BOTTOM } from "./timeline.js";
@@ -8,8 +9,6 @@ import { scaled, whole } from "./timeline_zoom.js";
 
 /** @typedef {import("./timeline.js").TimelinePane} Pane */
 
-/** A drag that is shorter is a click. */
-const CLICK = 4;
 const NEAR = 3;
 
 /** @param {Pane} pane */
