@@ -134,6 +134,18 @@ class Bus:
 
         return unsubscribe
 
+    @contextmanager
+    def overhear(self, kind: type[Event], sink: Sink) -> Iterator[None]:
+        """Hand the events of `kind` to `sink` inside the `with`, but only if somebody listens already."""
+        if not self.on:
+            yield
+            return
+        unsubscribe = self.subscribe(kind, sink)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
     def wants(self, kind: type[Event]) -> bool:
         """Whether a sink asked for `kind` by name: for events too many to send to those who asked for everything."""
         return any(wanted is kind for wanted, _ in self._sinks)

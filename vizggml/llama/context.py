@@ -7,9 +7,10 @@ it still fits), has its inputs written, is computed, and leaves its logits in th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -189,14 +190,19 @@ class Context(Reservation):
                 self.sched.alloc_graph(res.gf)
             self.gf_res_prev_active = res
         res.set_inputs(ubatch)
-        with self._telling_writes(res, mctx), self._telling_routes(res, ubatch):
+        with self._telling_after(res, ubatch, mctx):
             self.graph_compute(res)
         return res
 
     def can_reuse(self, res: GraphResult, params: GraphParams) -> bool:
         """Whether the standing graph serves; the verdict is told."""
         refused: list[Seq] = []
-        with self._telling_refusals(refused):
+
+        def hear(event: Event) -> None:
+            if isinstance(event, ReuseChecked) and not event.ok:
+                refused.append(event.seq)
+
+        with bus.overhear(ReuseChecked, hear):
             active, reused, why = self._verdict(res, params)
         if bus.on:
             cause = refused[0] if refused else None
@@ -213,23 +219,6 @@ class Context(Reservation):
         reused = res.can_reuse(params)
         return active, reused, "all conditions hold" if reused else "a condition does not hold"
 
-    @contextmanager
-    def _telling_refusals(self, refused: list[Seq]) -> Iterator[None]:
-        """Collects the conditions that do not hold."""
-        if not bus.on:
-            yield
-            return
-
-        def check(event: Event) -> None:
-            if isinstance(event, ReuseChecked) and not event.ok:
-                refused.append(event.seq)
-
-        unsubscribe = bus.subscribe(ReuseChecked, check)
-        try:
-            yield
-        finally:
-            unsubscribe()
-
     def graph_compute(self, res: GraphResult) -> None:
         """`llama_context::graph_compute`, src/llama-context.cpp."""
         for backend in (self.backend, self.device):
@@ -238,43 +227,23 @@ class Context(Reservation):
         self.sched.graph_compute(res.gf)
 
     @contextmanager
-    def _telling_writes(self, res: GraphResult, mctx: AnyMemoryContext) -> Iterator[None]:
-        """While somebody listens, tell of each write into the cache when its node has been computed."""
-        if not bus.on:
-            yield
-            return
-        writes = {t.id: (t, il, which) for t, il, which in res.written()}
+    def _telling_after(self, res: GraphResult, ubatch: Ubatch, mctx: AnyMemoryContext) -> Iterator[None]:
+        """While somebody listens, tell what a computed node did: its writes into the cache, its tokens' experts."""
+        tell: dict[int, Callable[[], Iterable[Event]]] = {}
+        if bus.on:
+            for t, il, which in res.written():
+                of_layer = mctx.of_layer(il)
+                tell[t.id] = partial(of_layer.kv.written, t, of_layer.slot, il, which)
+            for route in routes(res.gf.nodes):
+                tell[route.weights.id] = partial(route.told, ubatch)
 
         def ended(event: Event) -> None:
-            if isinstance(event, NodeEnd) and event.thread == 0 and event.tensor in writes:
-                t, il, which = writes[event.tensor]
-                of_layer = mctx.of_layer(il)
-                for told in of_layer.kv.written(t, of_layer.slot, il, which):
+            if isinstance(event, NodeEnd) and event.thread == 0 and event.tensor in tell:
+                for told in tell[event.tensor]():
                     bus.emit(told, cause=event.seq)
 
-        unsubscribe = bus.subscribe(NodeEnd, ended)
-        try:
+        with bus.overhear(NodeEnd, ended):
             yield
-        finally:
-            unsubscribe()
-
-    @contextmanager
-    def _telling_routes(self, res: GraphResult, ubatch: Ubatch) -> Iterator[None]:
-        """While somebody listens, tell which experts the tokens of a layer go to, when that has been computed."""
-        found = {route.weights.id: route for route in routes(res.gf.nodes)} if bus.on else {}
-        if not found:
-            yield
-            return
-
-        def ended(event: Event) -> None:
-            if isinstance(event, NodeEnd) and event.thread == 0 and event.tensor in found:
-                bus.emit(found[event.tensor].told(ubatch), cause=event.seq)
-
-        unsubscribe = bus.subscribe(NodeEnd, ended)
-        try:
-            yield
-        finally:
-            unsubscribe()
 
     # Decoding.
 

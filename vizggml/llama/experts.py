@@ -103,7 +103,7 @@ class Route:
     selected: Tensor
     matrices: tuple[Tensor, ...]
 
-    def told(self, ubatch: Ubatch) -> ExpertsRouted:
+    def told(self, ubatch: Ubatch) -> Iterator[ExpertsRouted]:
         """The event, once `weights` is computed. In the last layer only the tokens are left whose logits are wanted."""
         experts, weights = self.selected.array()[0, 0], self.weights.array()[0, 0]
         n_tokens, n_used = experts.shape
@@ -111,7 +111,7 @@ class Route:
         pos = tuple(p for p, output in zip(ubatch.pos, ubatch.output, strict=True) if every or output)
         n_expert, nbytes = self.matrices[0].ne[2], sum(t.nbytes for t in self.matrices)
         n_read = len(np.unique(experts))
-        return ExpertsRouted(
+        yield ExpertsRouted(
             self.weights.id,
             self.layer,
             n_tokens,
