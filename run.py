@@ -77,7 +77,7 @@ def test(arguments: list[str]) -> None:
 
 def book(arguments: list[str]) -> None:
     install("[book]")
-    run(BIN / "python", "notebooks/book.py", *(arguments or ["build/book"]))
+    run(BIN / "python", "book/book.py", *(arguments or ["build/book"]))
 
 
 COMMANDS = {"lab": lab, "check": check, "test": test, "book": book}

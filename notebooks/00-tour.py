@@ -56,7 +56,12 @@ context = None
 
 with vg.record() as trace:
     context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
-    story = "".join(token.text for token in context.generate("Once upon a time", max_tokens=6, temp=0))
+    story = "".join(
+        token.text
+        for token in context.generate(
+            "Once upon a time", max_tokens=6, temp=0
+        )
+    )
 
 print(story)
 print(f"{len(trace):,} events")
@@ -98,9 +103,13 @@ from vizggml.views.memory import read_plan
 
 tracks = trace.tracks()
 plan = read_plan(tracks, 0)
-print(f"the plan takes {plan.peak:,} bytes; at node {plan.peak_at}, where it is fullest, these stand:")
+print(
+    f"the plan takes {plan.peak:,} bytes; at node {plan.peak_at}, where it is fullest, these stand:"
+)
 for life in plan.standing()[:5]:
-    print(f"  {life.size:>9,} bytes at {life.offset:>9,}  {tracks.string(tracks['tensor.name'][life.tensor])}")
+    print(
+        f"  {life.size:>9,} bytes at {life.offset:>9,}  {tracks.string(tracks['tensor.name'][life.tensor])}"
+    )
 
 # %% [markdown]
 # ## Change this and see

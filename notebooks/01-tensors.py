@@ -25,13 +25,26 @@ from vizggml import ggml, lessons
 
 
 def step_nodes(name, n_tokens, **params):
-    return vg.load_model(name).context(n_threads=1, **params).step_graph(n_tokens).nodes
+    return (
+        vg.load_model(name)
+        .context(n_threads=1, **params)
+        .step_graph(n_tokens)
+        .nodes
+    )
 
 
 nodes = step_nodes("tiny", 32, n_ctx=256, n_ubatch=32, flash_attn=False)
-rearranged = [t for t in nodes if t.op in ("RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE")]
-print(f"{len(rearranged)} of the {len(nodes)} nodes of a step of 32 tokens only rearrange;")
-print(f"their shapes hold {sum(t.nelements * t.type.type_size for t in rearranged):,} bytes.")
+rearranged = [
+    t
+    for t in nodes
+    if t.op in ("RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE")
+]
+print(
+    f"{len(rearranged)} of the {len(nodes)} nodes of a step of 32 tokens only rearrange;"
+)
+print(
+    f"their shapes hold {sum(t.nelements * t.type.type_size for t in rearranged):,} bytes."
+)
 
 # %% [markdown]
 # ggml moves none of these bytes. To see how, forget matrices for a moment: memory has one dimension.
@@ -48,7 +61,12 @@ memory = bytes(range(12))
 
 def show(ne, nb):
     for i1 in range(ne[1]):
-        print(*(f"{memory[i0 * nb[0] + i1 * nb[1]]:3}" for i0 in range(ne[0])))
+        print(
+            *(
+                f"{memory[i0 * nb[0] + i1 * nb[1]]:3}"
+                for i0 in range(ne[0])
+            )
+        )
 
 
 show(ne=(4, 3), nb=(1, 4))
@@ -115,7 +133,12 @@ g.build_forward_expand(product)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 print("ne:", product.ne)
-print("the same as b @ a.T:", np.array_equal(product.array()[0, 0], b.array()[0, 0] @ a.array()[0, 0].T))
+print(
+    "the same as b @ a.T:",
+    np.array_equal(
+        product.array()[0, 0], b.array()[0, 0] @ a.array()[0, 0].T
+    ),
+)
 
 # %% [markdown]
 # ## Permute: a trap
@@ -126,8 +149,13 @@ print("the same as b @ a.T:", np.array_equal(product.array()[0, 0], b.array()[0,
 
 # %%
 heads = c.new_tensor("F32", (64, 4, 32), name="heads")
-print("ggml.permute(1, 2, 0, 3):    ", ggml.permute(c, heads, 1, 2, 0, 3).ne)
-print("NumPy's rule, same numbers:  ", tuple(heads.ne[axis] for axis in (1, 2, 0, 3)))
+print(
+    "ggml.permute(1, 2, 0, 3):    ", ggml.permute(c, heads, 1, 2, 0, 3).ne
+)
+print(
+    "NumPy's rule, same numbers:  ",
+    tuple(heads.ne[axis] for axis in (1, 2, 0, 3)),
+)
 
 # %% [markdown]
 # ## When a copy is needed
@@ -136,7 +164,13 @@ print("NumPy's rule, same numbers:  ", tuple(heads.ne[axis] for axis in (1, 2, 0
 # row: its bytes are at
 
 # %%
-print([i0 * t.nb[0] + i1 * t.nb[1] for i1 in range(t.ne[1]) for i0 in range(t.ne[0])])
+print(
+    [
+        i0 * t.nb[0] + i1 * t.nb[1]
+        for i1 in range(t.ne[1])
+        for i0 in range(t.ne[0])
+    ]
+)
 
 # %% [markdown]
 # Put these 12 elements into one row. The distance from one to the next would have to be 16, and sometimes -28: no single
@@ -145,7 +179,10 @@ print([i0 * t.nb[0] + i1 * t.nb[1] for i1 in range(t.ne[1]) for i0 in range(t.ne
 
 # %%
 moved = t.array().reshape(12)
-print("NumPy's reshape still shares memory with a:", np.shares_memory(moved, a.array()))
+print(
+    "NumPy's reshape still shares memory with a:",
+    np.shares_memory(moved, a.array()),
+)
 try:
     ggml.reshape_1d(c, t, 12)
 except vg.VizggmlError as error:
@@ -165,7 +202,9 @@ with vg.record() as trace:
 
 print("row:", row.array().ravel())
 for x in (a, t, together, row):
-    print(f"{x.name:>4}  at {x.data.offset:>6}  nb {x.nb}  contiguous: {x.is_contiguous()}")
+    print(
+        f"{x.name:>4}  at {x.data.offset:>6}  nb {x.nb}  contiguous: {x.is_contiguous()}"
+    )
 
 # %%
 vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
@@ -209,11 +248,18 @@ except vg.VizggmlError as error:
 
 # %%
 for flash in (False, True):
-    nodes = step_nodes("smollm2", 17, n_ctx=512, n_ubatch=512, flash_attn=flash)
+    nodes = step_nodes(
+        "smollm2", 17, n_ctx=512, n_ubatch=512, flash_attn=flash
+    )
     copies = sum(t.op == "CONT" for t in nodes)
     mode = "flash" if flash else "plain"
-    theirs = lessons.golden(f"smollm2.cont.{mode}"), lessons.golden(f"smollm2.nodes.{mode}")
-    print(f"{mode} attention: {copies} CONT in {len(nodes)} nodes; llama.cpp: {theirs[0]} in {theirs[1]}")
+    theirs = (
+        lessons.golden(f"smollm2.cont.{mode}"),
+        lessons.golden(f"smollm2.nodes.{mode}"),
+    )
+    print(
+        f"{mode} attention: {copies} CONT in {len(nodes)} nodes; llama.cpp: {theirs[0]} in {theirs[1]}"
+    )
 
 # %% [markdown]
 # ## Change this and watch

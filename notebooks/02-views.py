@@ -33,8 +33,14 @@ head = {"name": "head", "source": window, "offset": 8}
 place, steps = head, 0
 total = 0
 while "source" in place:
-    total, steps, place = total + place["offset"], steps + 1, place["source"]
-print(f"head begins {total} bytes into {place['name']}, found in {steps} steps")
+    total, steps, place = (
+        total + place["offset"],
+        steps + 1,
+        place["source"],
+    )
+print(
+    f"head begins {total} bytes into {place['name']}, found in {steps} steps"
+)
 
 # %% [markdown]
 # But offsets only add up. Add them when the view is *made*, and remember the tensor at the end of the chain instead of the
@@ -64,12 +70,18 @@ from vizggml import ggml, lessons
 c = ggml.Context(mem_size=1 << 20)
 with vg.record() as trace:
     cache = c.new_tensor("F16", (8, 16), name="cache").set(range(128))
-    window = ggml.view_2d(c, cache, 8, 6, cache.nb[1], 2 * cache.nb[1]).set_name("window")
-    head = ggml.view_2d(c, window, 4, 6, window.nb[1], 4 * window.nb[0]).set_name("head")
+    window = ggml.view_2d(
+        c, cache, 8, 6, cache.nb[1], 2 * cache.nb[1]
+    ).set_name("window")
+    head = ggml.view_2d(
+        c, window, 4, 6, window.nb[1], 4 * window.nb[0]
+    ).set_name("head")
     turned = ggml.transpose(c, head).set_name("turned")
 
 for t in (window, head, turned):
-    print(f"{t.name:>6}: made from {t.src[0].name:6}  view_src {t.view_src.name}  view_offs {t.view_offs}  nb {t.nb}")
+    print(
+        f"{t.name:>6}: made from {t.src[0].name:6}  view_src {t.view_src.name}  view_offs {t.view_offs}  nb {t.nb}"
+    )
 
 # %% [markdown]
 # Two links, for two purposes. `src[0]` is what you named: the graph follows it, to know what must be computed before.
@@ -106,7 +118,9 @@ except vg.VizggmlError as error:
 # %%
 before = c.used_mem
 whole = ggml.view_2d(c, cache, 8, 16, cache.nb[1], 0)
-print(f"the view shows {whole.nbytes} bytes; the arena grew by {c.used_mem - before}, an object header and a record")
+print(
+    f"the view shows {whole.nbytes} bytes; the arena grew by {c.used_mem - before}, an object header and a record"
+)
 
 turned.array()[0, 0, 0, 0] = -1
 print("row 2 of the cache:", cache.array()[0, 0, 2])
@@ -169,9 +183,17 @@ for sentence in trace.sentences("NodeSkipped"):
 # its target does. Such a node is very much computed. Here it is in a step of the tiny model:
 
 # %%
-step = vg.load_model("tiny").context(n_ctx=256, n_ubatch=32, flash_attn=True, n_threads=1).step_graph(32)
+step = (
+    vg.load_model("tiny")
+    .context(n_ctx=256, n_ubatch=32, flash_attn=True, n_threads=1)
+    .step_graph(32)
+)
 views = [t for t in step.nodes if t.is_view]
-empty = [t for t in views if t.op in ("VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE")]
+empty = [
+    t
+    for t in views
+    if t.op in ("VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE")
+]
 writing = {t.op for t in views if t not in empty}
 print(
     f"{len(step.nodes)} nodes, {len(views)} of them views; {len(empty)} are empty, {len(views) - len(empty)} write: {writing}"
@@ -213,10 +235,14 @@ print("read alone:      ", read_the_cache("read"))
 # step:
 
 # %%
-last = next(t for t in step.nodes if t.name == "cache_k_l0 (view) (permuted)")
+last = next(
+    t for t in step.nodes if t.name == "cache_k_l0 (view) (permuted)"
+)
 link = last
 while link is not None:
-    print(f"{link.name:30} {link.op:8} ne {link.ne}  view_src {link.view_src.name if link.view_src else '-'}")
+    print(
+        f"{link.name:30} {link.op:8} ne {link.ne}  view_src {link.view_src.name if link.view_src else '-'}"
+    )
     link = link.src[0] if link.src else None
 
 # %% [markdown]
@@ -225,8 +251,13 @@ while link is not None:
 
 # %%
 for mode in ("plain", "flash"):
-    skipped, nodes = lessons.golden(f"smollm2.empty.{mode}"), lessons.golden(f"smollm2.nodes.{mode}")
-    print(f"{mode} attention: {skipped} of {nodes} nodes are empty, {100 * skipped / nodes:.0f} %")
+    skipped, nodes = (
+        lessons.golden(f"smollm2.empty.{mode}"),
+        lessons.golden(f"smollm2.nodes.{mode}"),
+    )
+    print(
+        f"{mode} attention: {skipped} of {nodes} nodes are empty, {100 * skipped / nodes:.0f} %"
+    )
 
 # %% [markdown]
 # (`ggml_op_is_empty` knows a fifth, `NONE`. Those are leafs: weights, caches and inputs, which are no nodes anyway.)
@@ -240,12 +271,18 @@ for mode in ("plain", "flash"):
 first = 2
 
 # %%
-step = views = empty = last = link = t = None  # what is recorded begins with what stands: let the model go
+step = views = empty = last = link = t = (
+    None  # what is recorded begins with what stands: let the model go
+)
 c = ggml.Context(mem_size=1 << 20)
 with vg.record() as trace:
     cache = c.new_tensor("F16", (8, 16), name="cache")
-    window = ggml.view_2d(c, cache, 8, 6, cache.nb[1], first * cache.nb[1]).set_name("window")
-    head = ggml.view_2d(c, window, 4, 6, window.nb[1], 4 * window.nb[0]).set_name("head")
+    window = ggml.view_2d(
+        c, cache, 8, 6, cache.nb[1], first * cache.nb[1]
+    ).set_name("window")
+    head = ggml.view_2d(
+        c, window, 4, 6, window.nb[1], 4 * window.nb[0]
+    ).set_name("head")
     turned = ggml.transpose(c, head).set_name("turned")
 print("view_offs:", turned.view_offs)
 vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)

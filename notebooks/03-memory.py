@@ -23,13 +23,17 @@ from vizggml import ggml, lessons
 
 def sizes(name):
     model = vg.load_model(name)
-    graph = model.context(n_ctx=512, n_ubatch=512, n_threads=1).step_graph(1)
+    graph = model.context(
+        n_ctx=512, n_ubatch=512, n_threads=1
+    ).step_graph(1)
     tensors = model.gguf.tensors.values()
     return len(tensors), sum(t.nbytes for t in tensors), len(graph.nodes)
 
 
 n_weights, weight_bytes, n_nodes = sizes("smollm2")
-print(f"SmolLM2: {n_weights} weights with {weight_bytes:,} bytes of data; {n_nodes} nodes in the graph of a step")
+print(
+    f"SmolLM2: {n_weights} weights with {weight_bytes:,} bytes of data; {n_nodes} nodes in the graph of a step"
+)
 
 # %% [markdown]
 # Three kinds of things, and each is a problem of its own. *Records* (name, `ne`, `nb`, `op`, `src`): many and small, made
@@ -51,7 +55,9 @@ class Arena:
     def take(self, n_bytes):
         n_bytes = -(-n_bytes // 16) * 16  # up to a multiple of 16
         if self.used + n_bytes > self.size:
-            raise MemoryError(f"needed {self.used + n_bytes}, available {self.size}")
+            raise MemoryError(
+                f"needed {self.used + n_bytes}, available {self.size}"
+            )
         self.used += n_bytes
         return self.used - n_bytes
 
@@ -94,7 +100,9 @@ vg.view(trace, panes=["arena", "events"])
 c = ggml.Context(mem_size=3 * ggml.TENSOR_OVERHEAD, no_alloc=True)
 for name in "abc":
     t = c.new_tensor("F32", (1000, 1000), name=name)
-print(f"{c.used_mem} of {c.mem_size} bytes used for three tensors of {t.nbytes:,} bytes each")
+print(
+    f"{c.used_mem} of {c.mem_size} bytes used for three tensors of {t.nbytes:,} bytes each"
+)
 try:
     t.array()
 except vg.VizggmlError as error:
@@ -106,7 +114,9 @@ except vg.VizggmlError as error:
 
 # %%
 records = n_weights * ggml.TENSOR_OVERHEAD
-print(f"records: {records:,} bytes; data: {weight_bytes:,} bytes, {weight_bytes // records:,} times as much")
+print(
+    f"records: {records:,} bytes; data: {weight_bytes:,} bytes, {weight_bytes // records:,} times as much"
+)
 
 # %% [markdown]
 # ## Buffers: first measure, then place
@@ -127,7 +137,9 @@ for name, n in zip("abcde", (25, 15, 30, 10, 7), strict=True):
     c.new_tensor("F32", (n,), name=name)
 
 with vg.record() as trace:
-    buffers = ggml.alloc_ctx_tensors_from_buft(c, ggml.BufferType("small", alignment=32, max_size=max_size))
+    buffers = ggml.alloc_ctx_tensors_from_buft(
+        c, ggml.BufferType("small", alignment=32, max_size=max_size)
+    )
 
 for sentence in trace.sentences("PlacementPass", "TensorPlaced"):
     print(sentence)
@@ -204,7 +216,10 @@ from vizggml.llama.residency import pages_watched
 
 model = vg.load_model(path)
 context = model.context(n_ctx=256, n_ubatch=32, n_threads=1)
-with vg.record() as trace, pages_watched(context, model.gguf.mapped, model.gguf):
+with (
+    vg.record() as trace,
+    pages_watched(context, model.gguf.mapped, model.gguf),
+):
     context.decode([5])
 
 for sentence in trace.sentences("PagesResident"):
@@ -240,14 +255,18 @@ sys.stdin.read()
 
 def shared(when):
     found = mapped.residency()
-    print(f"{when:20} {found.pages} pages here, {found.shared} of them also in another process")
+    print(
+        f"{when:20} {found.pages} pages here, {found.shared} of them also in another process"
+    )
 
 
 context = model = None
 gc.collect()  # the model has a mapping of its own, which would count as another's
 
 command = [sys.executable, "-c", other, str(path)]
-with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+with subprocess.Popen(
+    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+) as child:
     child.stdout.readline()
     shared("while it runs:")
     child.stdin.close()
@@ -267,8 +286,12 @@ shared("after it has ended:")
 model = vg.load_model("smollm2")
 (buffer,) = model.weights.buffers
 print(buffer)
-print(f"llama.cpp: {lessons.golden('smollm2.mapped'):,} bytes in CPU_Mapped")
-print(f"pages here before any step: {model.gguf.mapped.residency().pages} of {model.gguf.mapped.residency().of}")
+print(
+    f"llama.cpp: {lessons.golden('smollm2.mapped'):,} bytes in CPU_Mapped"
+)
+print(
+    f"pages here before any step: {model.gguf.mapped.residency().pages} of {model.gguf.mapped.residency().of}"
+)
 
 # %% [markdown]
 # (The pages that are here already hold the vocabulary and the other metadata, which were read.)

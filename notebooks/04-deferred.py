@@ -33,7 +33,9 @@ b = a * 2
 y = b - 3
 held, peak = tracemalloc.get_traced_memory()
 tracemalloc.stop()
-print(f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held")
+print(
+    f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held"
+)
 
 # %% [markdown]
 # Python cannot know that `a` and `b` are done with: perhaps your next line reads them. ggml wants to see the whole
@@ -53,7 +55,9 @@ def label(op, *src):
 
 
 def compute(t):
-    return OPS[t["op"]](*map(compute, t["src"])) if t["op"] else t["value"]
+    return (
+        OPS[t["op"]](*map(compute, t["src"])) if t["op"] else t["value"]
+    )
 
 
 x = {"op": None, "value": np.array([1.0, 2.0])}
@@ -74,7 +78,9 @@ with vg.record() as trace:
     wx = ggml.mul_mat(c, W, x).set_name("wx")
     y = ggml.relu(c, wx).set_name("y")
 
-print(f"{sum(t.nbytes for t in (W, x, wx, y)):,} bytes of numbers described in {c.used_mem:,} bytes of arena")
+print(
+    f"{sum(t.nbytes for t in (W, x, wx, y)):,} bytes of numbers described in {c.used_mem:,} bytes of arena"
+)
 print("y:  op", y.op, " src", [s.name for s in y.src], " data", y.data)
 
 # %% [markdown]
@@ -148,7 +154,14 @@ def asked(build):
     galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
     with vg.record() as trace:
         galloc.reserve(g)
-    print(*(s for s in trace.sentences("ParentReused", "ParentRefused") if s.startswith("n ")), sep="\n")
+    print(
+        *(
+            s
+            for s in trace.sentences("ParentReused", "ParentRefused")
+            if s.startswith("n ")
+        ),
+        sep="\n",
+    )
     return trace
 
 
@@ -181,7 +194,14 @@ def viewed(c, w, i):
     return ggml.mul_mat(c, row, ggml.scale(c, p, 2.0).set_name("n"))
 
 
-for build in (product, weight_first, output, other_shape, read_again, viewed):
+for build in (
+    product,
+    weight_first,
+    output,
+    other_shape,
+    read_again,
+    viewed,
+):
     print(f"{build.__name__}:")
     trace = asked(build)
 
@@ -221,7 +241,9 @@ graph = context.step_graph(1)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 print(f"build: {fastest(context.step_graph):.1f} ms")
 print(f"plan:  {fastest(lambda: galloc.reserve(graph)):.1f} ms")
-print(f"compute, with a graph that stands: {fastest(lambda: context.decode([5])):.1f} ms")
+print(
+    f"compute, with a graph that stands: {fastest(lambda: context.decode([5])):.1f} ms"
+)
 
 # %% [markdown]
 # Building in Python is much slower than in C++, and the tiny model has little to compute, so this exaggerates. But in
@@ -234,7 +256,9 @@ print(f"compute, with a graph that stands: {fastest(lambda: context.decode([5]))
 # same graph serves, *if it would be built the same*. `can_reuse` decides that, condition by condition. Let it tell:
 
 # %%
-context = vg.load_model("tiny").context(n_ctx=512, n_seq_max=2, n_threads=1)
+context = vg.load_model("tiny").context(
+    n_ctx=512, n_seq_max=2, n_threads=1
+)
 
 
 def decode(batch, outputs=None):
@@ -254,7 +278,11 @@ trace = decode([7])
 # condition, with what the standing graph was built for and what is needed now.
 
 # %%
-decided = next(step for step, event in enumerate(trace.events) if type(event).__name__ == "ReuseDecided")
+decided = next(
+    step
+    for step, event in enumerate(trace.events)
+    if type(event).__name__ == "ReuseDecided"
+)
 vg.view(trace, panes=["reuse", "events"], step=decided)
 
 # %% [markdown]
@@ -323,7 +351,9 @@ for sentence in trace.sentences("ReuseChecked"):
 
 # %%
 for mode in ("plain", "flash"):
-    print(f"SmolLM2, {mode} attention: {lessons.golden(f'smollm2.nodes.{mode}')} nodes")
+    print(
+        f"SmolLM2, {mode} attention: {lessons.golden(f'smollm2.nodes.{mode}')} nodes"
+    )
 
 # %% [markdown]
 # A popular account says that a graph is built once and then serves for the whole conversation. You have seen that it is
@@ -347,7 +377,10 @@ for k in range(1, 13):
     context.decode([5])
     if context.n_reused == before:
         anew.append(k)
-print(f"a prompt of {n_prompt} tokens, then 12: built anew for number", *anew)
+print(
+    f"a prompt of {n_prompt} tokens, then 12: built anew for number",
+    *anew,
+)
 
 # %% [markdown]
 # ## Exercises

@@ -25,7 +25,13 @@
 # that it needs is written down already. That is a depth-first visit, and this is all of it:
 
 # %%
-needs = {"out": ["sum", "x"], "sum": ["a", "b"], "a": ["x"], "b": ["x"], "x": []}
+needs = {
+    "out": ["sum", "x"],
+    "sum": ["a", "b"],
+    "a": ["x"],
+    "b": ["x"],
+    "x": [],
+}
 
 
 def visit(t, order):
@@ -55,7 +61,9 @@ def visit_once(t, order, seen):
     return order
 
 
-print(f"{len(visit_once('t16', [], set())):,} visits, if it remembers what it has met")
+print(
+    f"{len(visit_once('t16', [], set())):,} visits, if it remembers what it has met"
+)
 
 # %% [markdown]
 # The two lines with `seen` are the whole reason for the hash set in a `ggml_cgraph`.
@@ -79,7 +87,12 @@ out = ggml.mul(c, total, x).set_name("out")
 g = ggml.Graph(c, 8)
 with vg.record() as trace:
     g.build_forward_expand(out)
-print("leafs:", [t.name for t in g.leafs], " nodes:", [t.name for t in g.nodes])
+print(
+    "leafs:",
+    [t.name for t in g.leafs],
+    " nodes:",
+    [t.name for t in g.nodes],
+)
 
 # %% [markdown]
 # Step through it: down to `x`, up again, and down the next way. Where a way leads to something known, it says so and
@@ -89,7 +102,9 @@ print("leafs:", [t.name for t in g.leafs], " nodes:", [t.name for t in g.nodes])
 vg.view(trace, panes=["graph", "counts", "events"])
 
 # %%
-for sentence in trace.sentences("VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended"):
+for sentence in trace.sentences(
+    "VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended"
+):
     print(sentence)
 
 # %% [markdown]
@@ -103,7 +118,9 @@ for sentence in trace.sentences("VisitEnter", "AlreadyVisited", "LeafAppended", 
 
 # %%
 print(f"size {g.size}, {g.hash_size} slots")
-print({slot: t.name for slot, t in enumerate(g.hash_keys) if t is not None})
+print(
+    {slot: t.name for slot, t in enumerate(g.hash_keys) if t is not None}
+)
 
 # %% [markdown]
 # Two records that follow each other lie 368 bytes apart, which is 23 after the division: so neighbours come to lie 23
@@ -151,7 +168,9 @@ print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %%
 def planned(g):
-    return ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[0]
+    return ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[
+        0
+    ]
 
 
 before = planned(g)
@@ -215,7 +234,9 @@ for order in ("left to right", "right to left"):
     with vg.record() as traces[order]:
         galloc.reserve(g)
     peaks[order] = galloc.get_buffer_size()
-    print(f"{order}: {' '.join(t.name for t in g.nodes)}: {peaks[order]} bytes")
+    print(
+        f"{order}: {' '.join(t.name for t in g.nodes)}: {peaks[order]} bytes"
+    )
 
 # %% [markdown]
 # Left first: `long` lies there, waiting for its partner, while `wide` comes and goes beside it.
@@ -243,12 +264,18 @@ vg.view(traces["right to left"], panes=["timeline"])
 # %%
 from collections import Counter
 
-context = vg.load_model("tiny").context(n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1)
+context = vg.load_model("tiny").context(
+    n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1
+)
 step = context.step_graph(1)
 alone = ggml.Graph(ggml.Context(mem_size=1 << 20), 1024)
 alone.build_forward_expand(step.nodes[-1])
-missing = Counter(t.op for t in step.nodes) - Counter(t.op for t in alone.nodes)
-print(f"{len(step.nodes)} nodes in the step, {len(alone.nodes)} from the logits alone; missing: {dict(missing)}")
+missing = Counter(t.op for t in step.nodes) - Counter(
+    t.op for t in alone.nodes
+)
+print(
+    f"{len(step.nodes)} nodes in the step, {len(alone.nodes)} from the logits alone; missing: {dict(missing)}"
+)
 
 # %% [markdown]
 # Nobody *reads* `SET_ROWS`: it writes the new keys and values into the cache, and attention reads the cache, not its
@@ -272,12 +299,18 @@ print("attention's softmax at ", reads)
 # `ggml/src/ggml-impl.h`. A real model: our visit beside what llama.cpp built (the cell takes a few seconds).
 
 # %%
-big = vg.load_model("smollm2").context(n_ctx=512, flash_attn=False, n_threads=1)
+big = vg.load_model("smollm2").context(
+    n_ctx=512, flash_attn=False, n_threads=1
+)
 with vg.record() as trace:
     graph = big.step_graph(1)
-print(f"SmolLM2: {len(graph.nodes)} nodes; llama.cpp: {lessons.golden('smollm2.nodes.plain')}")
+print(
+    f"SmolLM2: {len(graph.nodes)} nodes; llama.cpp: {lessons.golden('smollm2.nodes.plain')}"
+)
 taken = len(trace.sentences("SlotTaken"))
-print(f"room for {graph.size:,}, {graph.hash_size:,} slots; a taken slot was met {taken} times")
+print(
+    f"room for {graph.size:,}, {graph.hash_size:,} slots; a taken slot was met {taken} times"
+)
 
 # %% [markdown]
 # ## Change this and watch
@@ -293,7 +326,9 @@ width, length = 256, 64
 # %%
 for order in ("left to right", "right to left"):
     g = two_branches(order, width, length)
-    print(f"{order}: {planned(g)} bytes, live {ggml.graph_liveness(g).bound}")
+    print(
+        f"{order}: {planned(g)} bytes, live {ggml.graph_liveness(g).bound}"
+    )
 
 # %% [markdown]
 # ## Exercises

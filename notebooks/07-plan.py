@@ -25,7 +25,13 @@
 # shape. The plan may only choose how high to hang it. Two that overlap in time may not overlap in bytes.
 
 # %%
-lives = {"a": (0, 1, 64), "b": (1, 2, 32), "c": (2, 4, 64), "d": (3, 4, 32), "out": (4, 5, 96)}
+lives = {
+    "a": (0, 1, 64),
+    "b": (1, 2, 32),
+    "c": (2, 4, 64),
+    "d": (3, 4, 32),
+    "out": (4, 5, 96),
+}
 
 
 def place(lives):
@@ -48,7 +54,9 @@ for row in range(160, -1, -32):
             at[born : died + 1] = [n] * (died + 1 - born)
     print(f"{row:4}", *(f"{n:>4}" for n in at))
 height = max(placed[n] + s for n, (b, d, s) in lives.items())
-print(f"{sum(s for b, d, s in lives.values())} bytes of results in {height} bytes")
+print(
+    f"{sum(s for b, d, s in lives.values())} bytes of results in {height} bytes"
+)
 
 # %% [markdown]
 # Each rectangle hangs as low as those before it allow.
@@ -57,7 +65,10 @@ print(f"{sum(s for b, d, s in lives.values())} bytes of results in {height} byte
 # *lower bound* (in the player: a dashed line).
 
 # %%
-alive = [sum(size for born, died, size in lives.values() if born <= p <= died) for p in range(6)]
+alive = [
+    sum(size for born, died, size in lives.values() if born <= p <= died)
+    for p in range(6)
+]
 print("alive:", alive, " lower bound:", max(alive))
 
 # %% [markdown]
@@ -72,7 +83,9 @@ from vizggml import ggml, lessons
 
 
 def step_graph(name, n_tokens, n_outputs=None, flash_attn=False):
-    context = vg.load_model(name).context(n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1)
+    context = vg.load_model(name).context(
+        n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
+    )
     return context.step_graph(n_tokens, n_outputs)
 
 
@@ -107,14 +120,19 @@ def happened(trace):
     return Counter(kinds[kinds.index("SnapshotEnd") + 1 :])
 
 
-named = {node.name: planned[0] for node, planned in zip(step.nodes, galloc.node_allocs, strict=True)}
+named = {
+    node.name: planned[0]
+    for node, planned in zip(step.nodes, galloc.node_allocs, strict=True)
+}
 print(named["ffn_gate-0"])
 
 another = step_graph("tiny", 32)
 with vg.record() as trace:
     galloc.alloc_graph(another)
 count = happened(trace)
-print(f"places given: {count['TensorPlaced']}, searches: {count['SearchBegin']}")
+print(
+    f"places given: {count['TensorPlaced']}, searches: {count['SearchBegin']}"
+)
 
 # %% [markdown]
 # ## While computing: nothing
@@ -130,7 +148,14 @@ with vg.record() as trace:
     for _ in range(20):
         context.decode([5])
 count = happened(trace)
-for kind in ("NodeEnd", "BufferAllocated", "BufferFreed", "SearchBegin", "TensorFreed", "TensorPlaced"):
+for kind in (
+    "NodeEnd",
+    "BufferAllocated",
+    "BufferFreed",
+    "SearchBegin",
+    "TensorFreed",
+    "TensorPlaced",
+):
     print(f"{kind:16}{count[kind]:>6}")
 
 # %% [markdown]
@@ -146,14 +171,18 @@ context.after_node = lambda node: line.append(process.memory_info().rss)
 for _ in range(20):
     context.decode([5])
 context.after_node = None
-print(f"{len(line):,} samples: from {min(line) / 2**20:,.2f} to {max(line) / 2**20:,.2f} MiB")
+print(
+    f"{len(line):,} samples: from {min(line) / 2**20:,.2f} to {max(line) / 2**20:,.2f} MiB"
+)
 
 # %% [markdown]
 # A flat line. Had every node asked for memory of its own and kept it, as in the first cell of chapter 4, it would have
 # risen by this much:
 
 # %%
-print(f"{20 * ggml.graph_liveness(context.step_graph(1)).no_reuse / 2**20:.2f} MiB")
+print(
+    f"{20 * ggml.graph_liveness(context.step_graph(1)).no_reuse / 2**20:.2f} MiB"
+)
 
 # %% [markdown]
 # ## Are intermediate results freed while computing?
@@ -192,7 +221,9 @@ for sentence in trace.sentences("Released"):
 
 # %%
 with vg.record() as trace:
-    context = vg.load_model("tiny").context(n_ctx=512, n_ubatch=64, n_threads=1)
+    context = vg.load_model("tiny").context(
+        n_ctx=512, n_ubatch=64, n_threads=1
+    )
 for sentence in trace.sentences("ReserveEnd"):
     print(sentence)
 
@@ -208,7 +239,9 @@ with vg.record() as trace:
     context.decode([5])
     context.decode([5, 6, 7])
 count = happened(trace)
-print(f"steps: {count['ReuseDecided']}, plans: {count['ReserveEnd']}, buffers: {count['BufferAllocated']}")
+print(
+    f"steps: {count['ReuseDecided']}, plans: {count['ReserveEnd']}, buffers: {count['BufferAllocated']}"
+)
 print("the buffer is as it was:", context.compute_buffer_size == size)
 
 # %% [markdown]
@@ -221,13 +254,19 @@ print("the buffer is as it was:", context.compute_buffer_size == size)
 
 # %%
 def saved(g):
-    plan = ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[0]
+    plan = ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[
+        0
+    ]
     return 1 - plan / ggml.graph_liveness(g).no_reuse
 
 
 def first_layers(step, n):
-    end = next(i for i, t in enumerate(step.nodes) if t.name == f"l_out-{n - 1}")
-    g = ggml.Graph(ggml.Context(mem_size=1 << 20, no_alloc=True), step.size)
+    end = next(
+        i for i, t in enumerate(step.nodes) if t.name == f"l_out-{n - 1}"
+    )
+    g = ggml.Graph(
+        ggml.Context(mem_size=1 << 20, no_alloc=True), step.size
+    )
     for t in step.nodes[: end + 1]:
         g.build_forward_expand(t)
     return g
@@ -237,7 +276,10 @@ layers = (1, 2, 3, 4, 8, 16, 30)
 print("layers          ", *(f"{n:>6}" for n in layers))
 for flash in (False, True):
     step = step_graph("smollm2", 32, flash_attn=flash)
-    print(f"SmolLM2, {'flash' if flash else 'plain'}  ", *(f"{saved(first_layers(step, n)):6.0%}" for n in layers))
+    print(
+        f"SmolLM2, {'flash' if flash else 'plain'}  ",
+        *(f"{saved(first_layers(step, n)):6.0%}" for n in layers),
+    )
 
 # %% [markdown]
 # So 70 to 85 % is about right for two or three layers. With one layer it is less, as little has been used twice. With
@@ -252,7 +294,9 @@ for n_outputs in (1, 32):
     print(f"SmolLM2, 32 tokens, logits of {n_outputs:>2}: {share:.1%}")
 for flash in (False, True):
     share = saved(step_graph("tiny", 32, flash_attn=flash))
-    print(f"tiny, 32 tokens, {'flash' if flash else 'plain'}: {share:.1%}")
+    print(
+        f"tiny, 32 tokens, {'flash' if flash else 'plain'}: {share:.1%}"
+    )
 
 # %% [markdown]
 # A single number for "what the allocator saves" does not exist: name the graph. And mind what it is a share of: of the
@@ -267,16 +311,22 @@ for flash in (False, True):
 
 # %%
 for n_ctx, n_ubatch in ((512, 512), (2048, 1)):
-    context = vg.load_model("smollm2").context(n_ctx=n_ctx, n_ubatch=n_ubatch, flash_attn=False, n_threads=1)
+    context = vg.load_model("smollm2").context(
+        n_ctx=n_ctx, n_ubatch=n_ubatch, flash_attn=False, n_threads=1
+    )
     theirs = lessons.golden(f"smollm2.compute.plain.{n_ctx}x{n_ubatch}")
-    print(f"n_ubatch {n_ubatch:>3}: {context.compute_buffer_size:>11,} bytes; llama.cpp: {theirs:>11,}")
+    print(
+        f"n_ubatch {n_ubatch:>3}: {context.compute_buffer_size:>11,} bytes; llama.cpp: {theirs:>11,}"
+    )
 
 # %% [markdown]
 # What is it that takes so much at 512 tokens? Ask who lives at the peak:
 
 # %%
 found = ggml.graph_liveness(step_graph("smollm2", 512))
-for life in sorted(found.at(found.bound_at), key=lambda life: -life.size)[:3]:
+for life in sorted(found.at(found.bound_at), key=lambda life: -life.size)[
+    :3
+]:
     print(f"{life.tensor.name:>12} {life.size:>12,} bytes")
 
 # %% [markdown]
@@ -294,7 +344,9 @@ n_tokens = 128
 # %%
 for n in (1, n_tokens):
     step = step_graph("tiny", n)
-    plan = ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(step)[0]
+    plan = ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(
+        step
+    )[0]
     print(f"{n:>4} tokens: {plan:>10,} bytes, {saved(step):.1%} saved")
 
 # %% [markdown]

@@ -75,7 +75,9 @@ def attend(q, keys, values):
     return weights / weights.sum() @ values
 
 
-everything = [attend(x[t] @ wq, x[: t + 1] @ wk, x[: t + 1] @ wv) for t in range(6)]
+everything = [
+    attend(x[t] @ wq, x[: t + 1] @ wk, x[: t + 1] @ wv) for t in range(6)
+]
 
 # %% [markdown]
 # A token never looks at later ones. So a later token changes nothing about it: not its result, hence not what it gives to
@@ -103,7 +105,9 @@ with vg.record() as trace:
     ctx.decode(story[len(prompt) : len(prompt) + 1])
 
 kv = ctx.memory
-print(f"{len(kv.k)} layers, each K {kv.k[0].ne[:2]} and V {kv.v[0].ne[:2]} of {kv.k[0].type}")
+print(
+    f"{len(kv.k)} layers, each K {kv.k[0].ne[:2]} and V {kv.v[0].ne[:2]} of {kv.k[0].type}"
+)
 for sentence in trace.sentences("CellsFound", "KvWritten")[:3]:
     print(sentence)
 
@@ -148,11 +152,21 @@ vg.view(trace, panes=["kv"], step=len(trace) - 1, height=480)
 
 # %%
 def kv_bytes(n_layer, n_head_kv, n_embd_head, n_tokens, bytes_of_32=64):
-    return 2 * n_layer * n_tokens * n_head_kv * n_embd_head * bytes_of_32 // 32
+    return (
+        2
+        * n_layer
+        * n_tokens
+        * n_head_kv
+        * n_embd_head
+        * bytes_of_32
+        // 32
+    )
 
 
 by_hand = kv_bytes(32, 32, 128, 4096)
-print(f"{by_hand:,} bytes, {by_hand / 2**30} GiB; {by_hand // 4096:,} for each token")
+print(
+    f"{by_hand:,} bytes, {by_hand / 2**30} GiB; {by_hand // 4096:,} for each token"
+)
 
 # %% [markdown]
 # The engine agrees. It plans the model from its shape alone, no weight is read. In a shell, the same is
@@ -177,9 +191,15 @@ print(f"{planned:,} bytes; the same: {planned == by_hand}")
 # %%
 (planned,) = plan_shape("llama-70b", "F16", ContextParams(n_ctx=4096)).kv
 all_heads, eight = kv_bytes(80, 64, 128, 4096), kv_bytes(80, 8, 128, 4096)
-print(f"by hand, keys and values for all 64 heads: {all_heads / 2**30:>5.2f} GiB")
-print(f"by hand, for 8 of them:                    {eight / 2**30:>5.2f} GiB")
-print(f"planned:                                   {planned / 2**30:>5.2f} GiB")
+print(
+    f"by hand, keys and values for all 64 heads: {all_heads / 2**30:>5.2f} GiB"
+)
+print(
+    f"by hand, for 8 of them:                    {eight / 2**30:>5.2f} GiB"
+)
+print(
+    f"planned:                                   {planned / 2**30:>5.2f} GiB"
+)
 
 # %% [markdown]
 # It is smaller than that of the 7B. The query heads come in *groups*, and a group of 8 shares one head of keys and values:
@@ -195,7 +215,9 @@ kq = ggml.mul_mat(c, k, q)
 g.build_forward_expand(kq)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
-by_group = [k.array()[0, head // 4] @ q.array()[0, head, 0] for head in range(8)]
+by_group = [
+    k.array()[0, head // 4] @ q.array()[0, head, 0] for head in range(8)
+]
 print(f"k {k.ne[:3]}, q {q.ne[:3]}, scores {kq.ne[:3]}")
 print("the same:", np.allclose(kq.array()[0, :, 0], by_group))
 
@@ -215,8 +237,12 @@ from vizggml.llama.batch import Batch, split
 from vizggml.llama.cparams import CParams
 from vizggml.llama.kv_cache_iswa import create_memory
 
-windowed = replace(model.hparams, n_swa=40, swa_layers=(True, True, True, False))
-params = CParams.resolve(ContextParams(n_ctx=768, n_ubatch=64, swa_full=False), windowed)
+windowed = replace(
+    model.hparams, n_swa=40, swa_layers=(True, True, True, False)
+)
+params = CParams.resolve(
+    ContextParams(n_ctx=768, n_ubatch=64, swa_full=False), windowed
+)
 with vg.record() as trace:
     memory = create_memory(windowed, params, cpu_buffer_type())
     for first in range(0, 384, 64):
@@ -226,7 +252,9 @@ with vg.record() as trace:
 
 for cache in memory.caches:
     size = sum(buffer.size for buffer in cache.buffers)
-    print(f"layers {cache.layers}: {cache.n_cells} cells each, {size:,} bytes")
+    print(
+        f"layers {cache.layers}: {cache.n_cells} cells each, {size:,} bytes"
+    )
 print(trace.sentences("WindowEvicted")[0])
 
 # %%
@@ -257,7 +285,9 @@ print(f"40 of them see a window:   {windows / 2**30:>5.2f} GiB")
 
 # %%
 for kind in ("f16", "q8_0", "q4_0"):
-    plan = plan_file("smollm2", ContextParams(n_ctx=2048, type_k=kind, type_v=kind))
+    plan = plan_file(
+        "smollm2", ContextParams(n_ctx=2048, type_k=kind, type_v=kind)
+    )
     print(f"{kind:>5} {plan.kv[0]:>12,} bytes {plan.nodes:>6,} nodes")
 
 # %% [markdown]
@@ -266,7 +296,9 @@ for kind in ("f16", "q8_0", "q4_0"):
 # %%
 lists = {}
 for kind in ("f16", "q8_0"):
-    ctx2 = vg.load_model("smollm2").context(n_ctx=256, n_ubatch=32, type_k=kind, type_v=kind)
+    ctx2 = vg.load_model("smollm2").context(
+        n_ctx=256, n_ubatch=32, type_k=kind, type_v=kind
+    )
     lists[kind] = [t.op for t in ctx2.step_graph(1).nodes]
 for op in sorted(set(lists["q8_0"])):
     more = lists["q8_0"].count(op) - lists["f16"].count(op)
@@ -298,11 +330,18 @@ def error(rows):
 
 
 for name, layers in (("K", ctx2.memory.k), ("V", ctx2.memory.v)):
-    rows = np.concatenate([t.array()[0, 0, : ctx2.n_past] for t in layers])
+    rows = np.concatenate(
+        [t.array()[0, 0, : ctx2.n_past] for t in layers]
+    )
     heads = rows.astype(np.float32).reshape(-1, 64)
     turned = heads @ hadamard(64)
-    print(f"{name}: largest {abs(heads).max():.1f}, rotated {abs(turned).max():.1f};", end=" ")
-    print(f"mean square error {error(heads):.2%}, rotated {error(turned):.2%}")
+    print(
+        f"{name}: largest {abs(heads).max():.1f}, rotated {abs(turned).max():.1f};",
+        end=" ",
+    )
+    print(
+        f"mean square error {error(heads):.2%}, rotated {error(turned):.2%}"
+    )
 
 # %% [markdown]
 # ## In llama.cpp
@@ -314,10 +353,17 @@ for name, layers in (("K", ctx2.memory.k), ("V", ctx2.memory.v)):
 
 # %%
 for kind in ("f16", "q8_0"):
-    plan = plan_file("smollm2", ContextParams(n_ctx=2048, type_k=kind, type_v=kind))
-    theirs = lessons.golden(f"smollm2.kv.{kind}"), lessons.golden(f"smollm2.kv.{kind}.nodes")
+    plan = plan_file(
+        "smollm2", ContextParams(n_ctx=2048, type_k=kind, type_v=kind)
+    )
+    theirs = (
+        lessons.golden(f"smollm2.kv.{kind}"),
+        lessons.golden(f"smollm2.kv.{kind}.nodes"),
+    )
     same = (plan.kv[0], plan.nodes) == theirs
-    print(f"{kind:>5}: {theirs[0]:>11,} bytes {theirs[1]:>6,} nodes; ours the same: {same}")
+    print(
+        f"{kind:>5}: {theirs[0]:>11,} bytes {theirs[1]:>6,} nodes; ours the same: {same}"
+    )
 
 # %% [markdown]
 # ## Exercises

@@ -25,7 +25,12 @@
 # if it is as large as the greediest needs.
 
 # %%
-needs = {"mul_mat": 17_408, "rope": 1_024, "soft_max": 4_096, "mul_mat of the values": 131_072}
+needs = {
+    "mul_mat": 17_408,
+    "rope": 1_024,
+    "soft_max": 4_096,
+    "mul_mat of the values": 131_072,
+}
 print(f"a piece for each: {sum(needs.values()):>8,}")
 print(f"one for all:      {max(needs.values()):>8,}")
 
@@ -42,12 +47,18 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 model = vg.load_model("tiny")
-plain = model.context(n_ctx=256, n_ubatch=64, flash_attn=False).step_graph(64)
+plain = model.context(
+    n_ctx=256, n_ubatch=64, flash_attn=False
+).step_graph(64)
 with vg.record() as trace:
     plan = ggml.graph_plan(plain, n_threads=4)
 
-print(f"{sum(size > 0 for size in plan.work_sizes)} of {len(plain.nodes)} nodes need scratch")
-print(f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,} bytes")
+print(
+    f"{sum(size > 0 for size in plan.work_sizes)} of {len(plain.nodes)} nodes need scratch"
+)
+print(
+    f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,} bytes"
+)
 print(f"planned {plan.work_size:,} bytes")
 
 # %% [markdown]
@@ -75,9 +86,18 @@ query, query_size = by_name["MUL_MAT", "Qcur-0"]
 soft, soft_size = by_name["SOFT_MAX", "kq_soft_max-0"]
 kqv, kqv_size = by_name["MUL_MAT", "kqv-0"]
 
-print("Q's activations as Q8_0, 34 bytes for 32:  ", query.src[1].nelements // 32 * 34 == query_size)
-print("softmax, a row of F32 on each of 4 threads:", 4 * soft.ne[0] * 4 == soft_size)
-print("values times weights, the weights as F16:  ", 2 * kqv.src[1].nelements == kqv_size)
+print(
+    "Q's activations as Q8_0, 34 bytes for 32:  ",
+    query.src[1].nelements // 32 * 34 == query_size,
+)
+print(
+    "softmax, a row of F32 on each of 4 threads:",
+    4 * soft.ne[0] * 4 == soft_size,
+)
+print(
+    "values times weights, the weights as F16:  ",
+    2 * kqv.src[1].nelements == kqv_size,
+)
 
 # %% [markdown]
 # The engine tells the same, with its numbers:
@@ -101,10 +121,14 @@ for sentence in trace.sentences("NodePlanned"):
 from vizggml.llama.cparams import ContextParams
 from vizggml.llama.plan import plan_shape
 
-big = plan_shape("minimind-64m", "F16", ContextParams(n_ctx=8192, flash_attn=False))
+big = plan_shape(
+    "minimind-64m", "F16", ContextParams(n_ctx=8192, flash_attn=False)
+)
 for standing in sorted(big.peak, key=lambda s: -s["size"])[:3]:
     print(f"{standing['name']:>18} {standing['size']:>12,} bytes")
-print(f"{'compute buffer':>18} {big.compute:>12,} bytes; scores by hand {8 * 512 * 8192 * 4:,}")
+print(
+    f"{'compute buffer':>18} {big.compute:>12,} bytes; scores by hand {8 * 512 * 8192 * 4:,}"
+)
 
 # %% [markdown]
 # Twice the context, twice the scores. Yet each of them is used once: it becomes a weight, the weight multiplies a row of
@@ -124,7 +148,10 @@ def online(q, keys, values, tile):
     for first in range(0, len(keys), tile):
         scores = q @ keys[first : first + tile].T / np.sqrt(q.shape[1])
         largest = np.maximum(M, scores.max(axis=1, keepdims=True))
-        weights, correction = np.exp(scores - largest), np.exp(M - largest)
+        weights, correction = (
+            np.exp(scores - largest),
+            np.exp(M - largest),
+        )
         S = S * correction + weights.sum(axis=1, keepdims=True)
         out = out * correction + weights @ values[first : first + tile]
         M = largest
@@ -145,8 +172,12 @@ def textbook(q, keys, values):
 rng = np.random.default_rng(3)
 q, keys, values = rng.normal(size=(3, 512, 64)).astype(np.float32)
 for tile in (1, 64, 100, 512):
-    difference = abs(online(q, keys, values, tile) - textbook(q, keys, values)).max()
-    print(f"tile {tile:>3}: {tile * len(q):>7,} scores at once, difference {difference:.1e}")
+    difference = abs(
+        online(q, keys, values, tile) - textbook(q, keys, values)
+    ).max()
+    print(
+        f"tile {tile:>3}: {tile * len(q):>7,} scores at once, difference {difference:.1e}"
+    )
 
 # %% [markdown]
 # Not bit for bit: sums in another order round differently. That is one reason why llama.cpp's text may change when
@@ -160,7 +191,10 @@ for tile in (1, 64, 100, 512):
 # %%
 c = ggml.Context(mem_size=4 << 20)
 given = {"q": q, "k": keys, "v": values}
-tensors = [c.new_tensor("F32", (64, 512, 1), name=name).set(x) for name, x in given.items()]
+tensors = [
+    c.new_tensor("F32", (64, 512, 1), name=name).set(x)
+    for name, x in given.items()
+]
 attended = ggml.flash_attn_ext(c, *tensors, None, 1 / 8, 0.0, 0.0)
 g = ggml.Graph(c)
 g.build_forward_expand(attended)
@@ -168,7 +202,9 @@ ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 ours = attended.array()[0, :, 0]
 difference = abs(ours - online(q, keys, values, 64)).max()
-print("ne:", attended.ne, f"difference from the ten lines {difference:.1e}")
+print(
+    "ne:", attended.ne, f"difference from the ten lines {difference:.1e}"
+)
 
 # %% [markdown]
 # ## The tiles are scratch
@@ -188,7 +224,9 @@ def tile_floats(queries, cells, head):
 
 for side in (256, 64):
     floats = tile_floats(side, side, 96)
-    print(f"{side:>3} x {side:<3} {floats:>8,} floats a thread, {4 * 16 * floats:>10,} bytes on 16 threads")
+    print(
+        f"{side:>3} x {side:<3} {floats:>8,} floats a thread, {4 * 16 * floats:>10,} bytes on 16 threads"
+    )
 
 # %% [markdown]
 # So the description is of tiles of 256 x 256. llama.cpp as it is today has 64 x 64: `GGML_FA_TILE_Q` and `GGML_FA_TILE_KV`
@@ -199,12 +237,16 @@ c = ggml.Context(mem_size=1 << 18, no_alloc=True)
 q8 = c.new_tensor("F32", (96, 512, 8), name="q")
 k4, v4 = (c.new_tensor("F16", (96, 2048, 4), name=name) for name in "kv")
 g = ggml.Graph(c)
-g.build_forward_expand(ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0))
+g.build_forward_expand(
+    ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0)
+)
 for flash_tile in ((256, 256), (64, 64)):
     with vg.record() as trace:
         plan = ggml.graph_plan(g, n_threads=16, flash_tile=flash_tile)
     (planned,) = trace.sentences("NodePlanned")
-    print(f"{plan.work_sizes[0]:>10,}:", planned.partition("work in: ")[2])
+    print(
+        f"{plan.work_sizes[0]:>10,}:", planned.partition("work in: ")[2]
+    )
 
 # %% [markdown]
 # The formula asks neither for the cells nor for the tokens of the step: 512 tokens against 2,048 cells take what one token
@@ -221,11 +263,17 @@ for flash_tile in ((256, 256), (64, 64)):
 side, n_threads = 64, 4
 
 # %%
-flash = model.context(n_ctx=256, n_ubatch=64, flash_attn=True).step_graph(64)
+flash = model.context(n_ctx=256, n_ubatch=64, flash_attn=True).step_graph(
+    64
+)
 with vg.record() as trace:
-    plan = ggml.graph_plan(flash, n_threads=n_threads, flash_tile=(side, side))
+    plan = ggml.graph_plan(
+        flash, n_threads=n_threads, flash_tile=(side, side)
+    )
 greediest = flash.nodes[int(np.argmax(plan.work_sizes))]
-print(f"{greediest.op} ({greediest.name}) needs the most: {max(plan.work_sizes):,} bytes")
+print(
+    f"{greediest.op} ({greediest.name}) needs the most: {max(plan.work_sizes):,} bytes"
+)
 vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 
 # %% [markdown]
@@ -236,10 +284,16 @@ vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 # %%
 for n_ctx in (512, 2048, 8192):
     both = [
-        plan_shape("minimind-64m", "F16", ContextParams(n_ctx=n_ctx, flash_attn=flash)).compute
+        plan_shape(
+            "minimind-64m",
+            "F16",
+            ContextParams(n_ctx=n_ctx, flash_attn=flash),
+        ).compute
         for flash in (False, True)
     ]
-    print(f"{n_ctx:>6} cells: plain {both[0]:>12,}   flash {both[1]:>12,}")
+    print(
+        f"{n_ctx:>6} cells: plain {both[0]:>12,}   flash {both[1]:>12,}"
+    )
 
 # %% [markdown]
 # With flash attention it still grows a little. That is the mask, a number for each token and cell, but not for each head.
@@ -247,11 +301,23 @@ for n_ctx in (512, 2048, 8192):
 # llama.cpp itself took these at 8,192 cells. And a case where nothing is saved: SmolLM2 at 2,048 cells.
 
 # %%
-for name, n_ctx in (("minimind", 8192), ("smollm2", 8192), ("smollm2", 2048)):
+for name, n_ctx in (
+    ("minimind", 8192),
+    ("smollm2", 8192),
+    ("smollm2", 2048),
+):
     of = f"{name}.compute"
-    both = [lessons.golden(f"{of}.{kind}.{n_ctx}") for kind in ("plain", "flash")]
-    print(f"{name:>8} {n_ctx:>6,} cells: plain {both[0]:>12,}   flash {both[1]:>12,}")
-print("ours, first line: ", big.compute == lessons.golden("minimind.compute.plain.8192"))
+    both = [
+        lessons.golden(f"{of}.{kind}.{n_ctx}")
+        for kind in ("plain", "flash")
+    ]
+    print(
+        f"{name:>8} {n_ctx:>6,} cells: plain {both[0]:>12,}   flash {both[1]:>12,}"
+    )
+print(
+    "ours, first line: ",
+    big.compute == lessons.golden("minimind.compute.plain.8192"),
+)
 print("SmolLM2's logits: ", f"{512 * 49152 * 4:,} bytes")
 
 # %% [markdown]

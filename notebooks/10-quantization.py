@@ -37,11 +37,18 @@ model = vg.load_model("tiny")
 
 def floats(model, name):
     info = model.gguf.tensors[name]
-    return dequantize(info.type, model.gguf.tensor_bytes(name).reshape(info.ne[1], -1, info.type.type_size))
+    return dequantize(
+        info.type,
+        model.gguf.tensor_bytes(name).reshape(
+            info.ne[1], -1, info.type.type_size
+        ),
+    )
 
 
 weights = floats(model, "blk.0.ffn_down.weight")
-print(f"{weights.shape[0]} rows of {weights.shape[1]} weights; the largest is {abs(weights).max():.3f},")
+print(
+    f"{weights.shape[0]} rows of {weights.shape[1]} weights; the largest is {abs(weights).max():.3f},"
+)
 print(f"and half of them are within ±{np.median(abs(weights)):.3f}.")
 
 # %% [markdown]
@@ -66,7 +73,9 @@ largest = block[abs(block).argmax()]
 scale = largest / np.float32(-8)
 levels = np.clip(np.floor(block / scale + 8.5), 0, 15) - 8
 
-print(f"the largest by magnitude is {largest:.4f}, so the scale is {scale:.6f}")
+print(
+    f"the largest by magnitude is {largest:.4f}, so the scale is {scale:.6f}"
+)
 print("weights:", *(f"{x:7.3f}" for x in block[:8]), "...")
 print("levels: ", *(f"{x:7.0f}" for x in levels[:8]), "...")
 print("back:   ", *(f"{x:7.3f}" for x in levels[:8] * scale), "...")
@@ -77,14 +86,20 @@ print("back:   ", *(f"{x:7.3f}" for x in levels[:8] * scale), "...")
 
 # %%
 blocks = weights.reshape(-1, 32)
-top = np.take_along_axis(blocks, abs(blocks).argmax(axis=1)[:, None], axis=1)
+top = np.take_along_axis(
+    blocks, abs(blocks).argmax(axis=1)[:, None], axis=1
+)
 
 
 def error(back, x):
     return np.sqrt(np.mean((back - x) ** 2) / np.mean(x**2))
 
 
-for name, d in (("max|x| / 7", abs(top) / 7), ("max|x| / 8", abs(top) / 8), ("ggml: largest / -8", top / -8)):
+for name, d in (
+    ("max|x| / 7", abs(top) / 7),
+    ("max|x| / 8", abs(top) / 8),
+    ("ggml: largest / -8", top / -8),
+):
     back = np.clip(np.round(blocks / d), -8, 7) * d
     print(f"{name:>20}: {error(back, blocks):.2%}")
 
@@ -101,9 +116,16 @@ for name, d in (("max|x| / 7", abs(top) / 7), ("max|x| / 8", abs(top) / 8), ("gg
 
 # %%
 codes = (levels + 8).astype(np.uint8)
-packed = np.float16(scale).tobytes() + (codes[:16] | codes[16:] << 4).tobytes()
+packed = (
+    np.float16(scale).tobytes() + (codes[:16] | codes[16:] << 4).tobytes()
+)
 
-print(len(packed), "bytes for 32 weights:", 8 * len(packed) / 32, "bits a weight")
+print(
+    len(packed),
+    "bytes for 32 weights:",
+    8 * len(packed) / 32,
+    "bits a weight",
+)
 print("by hand:", packed.hex(" "))
 print("engine: ", quantize("Q4_0", block).tobytes().hex(" "))
 
@@ -114,7 +136,9 @@ print("engine: ", quantize("Q4_0", block).tobytes().hex(" "))
 # %%
 def show(type, data):
     opened = open_block(type, data)
-    print(f"{type}: {len(opened.codes)} weights in {len(opened.bytes)} bytes")
+    print(
+        f"{type}: {len(opened.codes)} weights in {len(opened.bytes)} bytes"
+    )
     for field in opened.fields:
         said = f"{field.start:>5} to {field.stop:>3}  {field.name}: {field.meaning}"
         print(textwrap.fill(said, 88, subsequent_indent=" " * 14))
@@ -122,7 +146,12 @@ def show(type, data):
 
 show("Q4_0", packed)
 back = dequantize("Q4_0", np.frombuffer(packed, np.uint8).reshape(1, 18))
-print("back as by hand:", np.array_equal(back, levels.astype(np.float32) * np.float32(np.float16(scale))))
+print(
+    "back as by hand:",
+    np.array_equal(
+        back, levels.astype(np.float32) * np.float32(np.float16(scale))
+    ),
+)
 
 # %% [markdown]
 # The engine tells of it in events: the matrix is encoded, its first blocks are told one by one, then the same for the way
@@ -170,7 +199,9 @@ d, dmin = super_block[:4].view(np.float16).astype(np.float32)
 opened = open_block("Q4_K", super_block)
 print("scales:  ", scales, f"times {d:.6f}")
 print("minimums:", minimums, f"times {dmin:.6f}")
-same = np.allclose(opened.scales, d * np.array(scales)) and np.allclose(opened.mins, -dmin * np.array(minimums))
+same = np.allclose(opened.scales, d * np.array(scales)) and np.allclose(
+    opened.mins, -dmin * np.array(minimums)
+)
 print("the same as open_block's:", same)
 
 # %% [markdown]
@@ -189,7 +220,11 @@ from vizggml.ggml.quants.iq.iq4 import LEVELS
 print("levels of IQ4_NL:", *LEVELS)
 opened = open_block("IQ3_S", quantize("IQ3_S", weights[0, :256]))
 print("IQ3_S, ranks in the codebook:", *opened.points[:4], "...")
-print("the levels they name, signed:", *opened.levels[:16].astype(int), "...")
+print(
+    "the levels they name, signed:",
+    *opened.levels[:16].astype(int),
+    "...",
+)
 show("IQ3_S", opened.bytes)
 
 # %% [markdown]
@@ -202,20 +237,31 @@ show("IQ3_S", opened.bytes)
 # The real question is what you get for a bit. The same matrix in eleven types (a few seconds):
 
 # %%
-KINDS = "Q6_K Q5_K Q5_0 Q4_K Q4_0 IQ4_NL IQ4_XS Q3_K IQ3_S Q2_K Q1_0".split()
+KINDS = (
+    "Q6_K Q5_K Q5_0 Q4_K Q4_0 IQ4_NL IQ4_XS Q3_K IQ3_S Q2_K Q1_0".split()
+)
 
 
 def there_and_back(kind, x, importance=None):
-    return dequantize(kind, quantize(kind, x, importance).reshape(len(x), -1, type_named(kind).type_size))
+    return dequantize(
+        kind,
+        quantize(kind, x, importance).reshape(
+            len(x), -1, type_named(kind).type_size
+        ),
+    )
 
 
 def bits(kind):
     return 8 * type_named(kind).type_size / type_named(kind).blck_size
 
 
-errors = {kind: error(there_and_back(kind, weights), weights) for kind in KINDS}
+errors = {
+    kind: error(there_and_back(kind, weights), weights) for kind in KINDS
+}
 for kind in KINDS:
-    print(f"{kind:>7} {bits(kind):>7.4f} bits  error {errors[kind]:>7.2%}")
+    print(
+        f"{kind:>7} {bits(kind):>7.4f} bits  error {errors[kind]:>7.2%}"
+    )
 
 # %%
 import matplotlib.pyplot as plt
@@ -223,14 +269,40 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 set_matplotlib_formats("svg")
 COLOURS = {"Q": "#8a8a8a", "K": "#2f7fd1", "IQ": "#d9731a"}
-SIDE = {"Q5_0": (6, 4), "Q4_0": (6, 5), "IQ4_NL": (7, -3), "IQ4_XS": (-44, -3), "Q4_K": (-4, -14), "IQ3_S": (6, 3)}
+SIDE = {
+    "Q5_0": (6, 4),
+    "Q4_0": (6, 5),
+    "IQ4_NL": (7, -3),
+    "IQ4_XS": (-44, -3),
+    "Q4_K": (-4, -14),
+    "IQ3_S": (6, 3),
+}
 figure, axes = plt.subplots(figsize=(7.4, 3.8))
 for kind in KINDS:
-    family = "IQ" if kind.startswith("IQ") else "K" if kind.endswith("_K") else "Q"
-    axes.scatter(bits(kind), 100 * errors[kind], s=36, color=COLOURS[family])
+    family = (
+        "IQ"
+        if kind.startswith("IQ")
+        else "K"
+        if kind.endswith("_K")
+        else "Q"
+    )
+    axes.scatter(
+        bits(kind), 100 * errors[kind], s=36, color=COLOURS[family]
+    )
     place = SIDE.get(kind, (6, 3) if kind != "Q3_K" else (-30, -10))
-    axes.annotate(kind, (bits(kind), 100 * errors[kind]), place, textcoords="offset points", color=COLOURS[family])
-axes.set(yscale="log", xlabel="bits a weight", ylabel="error, % of the weights", xlim=(0.8, 7.2))
+    axes.annotate(
+        kind,
+        (bits(kind), 100 * errors[kind]),
+        place,
+        textcoords="offset points",
+        color=COLOURS[family],
+    )
+axes.set(
+    yscale="log",
+    xlabel="bits a weight",
+    ylabel="error, % of the weights",
+    xlim=(0.8, 7.2),
+)
 axes.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
 axes.minorticks_off()
 axes.spines[["top", "right"]].set_visible(False)
@@ -247,7 +319,9 @@ plt.show()
 # %%
 smol = floats(vg.load_model("smollm2"), "token_embd.weight")[:2048]
 for kind in ("Q5_0", "Q4_0", "IQ4_NL"):
-    print(f"{kind:>7}: SmolLM2 {error(there_and_back(kind, smol), smol):.2%}, tiny {errors[kind]:.2%}")
+    print(
+        f"{kind:>7}: SmolLM2 {error(there_and_back(kind, smol), smol):.2%}, tiny {errors[kind]:.2%}"
+    )
 
 # %% [markdown]
 # ## Importance
@@ -260,8 +334,15 @@ for kind in ("Q5_0", "Q4_0", "IQ4_NL"):
 from vizggml.llama.imatrix import compute_imatrix
 
 prompt = "Once upon a time"
-told = [t.id for t in model.context(n_ctx=256).generate(prompt, max_tokens=128, seed=1, ignore_eos=True)]
-imatrix = compute_imatrix(model, model.vocab.tokenize(prompt) + told, n_ctx=64)
+told = [
+    t.id
+    for t in model.context(n_ctx=256).generate(
+        prompt, max_tokens=128, seed=1, ignore_eos=True
+    )
+]
+imatrix = compute_imatrix(
+    model, model.vocab.tokenize(prompt) + told, n_ctx=64
+)
 importance = imatrix.importance()["blk.0.ffn_down.weight"].ravel()
 print(
     f"{len(importance)} columns; the most important counts {importance.max() / np.median(importance):.0f} times the median."
@@ -273,12 +354,21 @@ print(
 
 # %%
 def cost(back):
-    return np.sqrt(np.sum(importance * (back - weights) ** 2) / np.sum(importance * weights**2))
+    return np.sqrt(
+        np.sum(importance * (back - weights) ** 2)
+        / np.sum(importance * weights**2)
+    )
 
 
 for kind in ("Q4_0", "Q4_K", "Q3_K", "IQ3_S", "Q2_K"):
-    plain, weighed = there_and_back(kind, weights), there_and_back(kind, weights, importance)
-    print(f"{kind:>6}: error {error(plain, weights):6.2%} -> {error(weighed, weights):6.2%}", end=";  ")
+    plain, weighed = (
+        there_and_back(kind, weights),
+        there_and_back(kind, weights, importance),
+    )
+    print(
+        f"{kind:>6}: error {error(plain, weights):6.2%} -> {error(weighed, weights):6.2%}",
+        end=";  ",
+    )
     print(f"by importance {cost(plain):6.2%} -> {cost(weighed):6.2%}")
 
 # %% [markdown]
@@ -308,16 +398,28 @@ folder = Path(tempfile.mkdtemp())
 
 def made(mixture):
     out = folder / f"{mixture}.gguf"
-    return out, quantize_file(resolve_model("tiny"), out, mixture, allow_requantize=True)
+    return out, quantize_file(
+        resolve_model("tiny"), out, mixture, allow_requantize=True
+    )
 
 
 path, report = made("Q4_K_M")
 print(dict(Counter(t.type.name for t in report.tensors)))
-print(f"{report.before:,} -> {report.after:,} bytes of tensors, {report.bits_per_weight:.2f} bits a weight")
+print(
+    f"{report.before:,} -> {report.after:,} bytes of tensors, {report.bits_per_weight:.2f} bits a weight"
+)
 
-size, digest = path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-print(f"the file: {size:,} bytes; llama.cpp's: {lessons.golden('tiny.quantize.Q4_K_M.bytes'):,}")
-print("byte for byte the same:", digest == lessons.golden("tiny.quantize.Q4_K_M.sha256"))
+size, digest = (
+    path.stat().st_size,
+    hashlib.sha256(path.read_bytes()).hexdigest()[:16],
+)
+print(
+    f"the file: {size:,} bytes; llama.cpp's: {lessons.golden('tiny.quantize.Q4_K_M.bytes'):,}"
+)
+print(
+    "byte for byte the same:",
+    digest == lessons.golden("tiny.quantize.Q4_K_M.sha256"),
+)
 
 # %% [markdown]
 # ## In llama.cpp
@@ -342,14 +444,27 @@ SENTENCE = "A green frog and an old dog sat under the tree, and the rain fell on
 
 def log_probabilities(model):
     tokens = model.vocab.tokenize(SENTENCE)
-    logits = model.context(n_ctx=64).decode(tokens, range(len(tokens))).astype(np.float64)
+    logits = (
+        model.context(n_ctx=64)
+        .decode(tokens, range(len(tokens)))
+        .astype(np.float64)
+    )
     return logits - np.log(np.sum(np.exp(logits), axis=1, keepdims=True))
 
 
 path, report = made(mixture)
 other = vg.load_model(path)
 for name, m in (("source", model), (mixture, other)):
-    print(f"{name}:", prompt + "".join(t.text for t in m.context(n_ctx=64).generate(prompt, max_tokens=30, temp=0)))
+    print(
+        f"{name}:",
+        prompt
+        + "".join(
+            t.text
+            for t in m.context(n_ctx=64).generate(
+                prompt, max_tokens=30, temp=0
+            )
+        ),
+    )
 
 ours, theirs = log_probabilities(model), log_probabilities(other)
 print(
@@ -372,10 +487,17 @@ from vizggml.llama.shapes import hparams_of, shape_named, tensor_shapes
 shape = shape_named("qwen3-30b-a3b")
 dims = tensor_shapes(shape)
 for name in ("F16", "Q8_0", "Q4_K_M", "Q3_K_M", "IQ3_XXS", "IQ2_XXS"):
-    types = tensor_types(hparams_of("30b", shape), dims, name, importance=True)
-    nbytes = sum(type.row_size(dims[t][0]) * prod(dims[t][1:]) for t, type in types.items())
+    types = tensor_types(
+        hparams_of("30b", shape), dims, name, importance=True
+    )
+    nbytes = sum(
+        type.row_size(dims[t][0]) * prod(dims[t][1:])
+        for t, type in types.items()
+    )
     average = 8 * nbytes / sum(map(prod, dims.values()))
-    print(f"{name:>8}: {average:5.2f} bits a weight, 35 billion in {35 * average / 8:5.1f} GB")
+    print(
+        f"{name:>8}: {average:5.2f} bits a weight, 35 billion in {35 * average / 8:5.1f} GB"
+    )
 
 # %% [markdown]
 # There they are: 21 GB is `Q4_K_M`, 14 GB about three bits, in a codebook type chosen with importance. (GB are $10^9$

@@ -43,7 +43,9 @@ def logits_and_ms(n_threads, times=8):
 
 
 (one, ms_one), (two, ms_two) = logits_and_ms(1), logits_and_ms(2)
-print(f"1 thread: {ms_one:.1f} ms; 2 threads: {ms_two:.1f} ms: {ms_one / ms_two:.2f} times as fast")
+print(
+    f"1 thread: {ms_one:.1f} ms; 2 threads: {ms_two:.1f} ms: {ms_one / ms_two:.2f} times as fast"
+)
 print("the same logits, bit for bit:", np.array_equal(one, two))
 
 # %% [markdown]
@@ -57,7 +59,11 @@ print("the same logits, bit for bit:", np.array_equal(one, two))
 
 # %%
 rng = np.random.default_rng(3)
-W1, W2, x = rng.normal(size=(8, 8)), rng.normal(size=(8, 8)), rng.normal(size=8)
+W1, W2, x = (
+    rng.normal(size=(8, 8)),
+    rng.normal(size=(8, 8)),
+    rng.normal(size=8),
+)
 
 
 def two_layers(with_barrier):
@@ -73,7 +79,9 @@ def two_layers(with_barrier):
             barrier.wait()
         y[mine] = W2[mine] @ h
 
-    threads = [threading.Thread(target=work, args=(ith,)) for ith in range(2)]
+    threads = [
+        threading.Thread(target=work, args=(ith,)) for ith in range(2)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -104,7 +112,9 @@ def time_needed(n_chunks, speeds=(1.0, 0.5)):
 
 
 for n_chunks in (2, 4, 16, 64):
-    print(f"{n_chunks:>2} chunks: {time_needed(n_chunks):.2f}; the best possible is {1 / 1.5:.2f}")
+    print(
+        f"{n_chunks:>2} chunks: {time_needed(n_chunks):.2f}; the best possible is {1 / 1.5:.2f}"
+    )
 
 # %% [markdown]
 # ggml cuts a matrix product into chunks of 16 rows by 16 columns, or of 64 where there is only one row or column. "The next
@@ -147,12 +157,23 @@ for sentence in trace.sentences("ChunksTaken")[:4]:
 # %%
 track = trace.tracks().track("thread")
 helped = track["a"][track["thread"] == 1]
-vg.view(trace, panes=["threads"], step=int(helped[len(helped) // 2]), height=360)
+vg.view(
+    trace,
+    panes=["threads"],
+    step=int(helped[len(helped) // 2]),
+    height=360,
+)
 
 # %%
-waited = track["wait_ns"].sum() / (track["wait_ns"].sum() + (track["end_ns"] - track["begin_ns"]).sum())
-alone = len(set(track["tensor"][track["thread"] == 0])) - len(set(track["tensor"][track["thread"] == 1]))
-print(f"{100 * waited:.0f} % of the threads' time in nodes was waiting at a barrier")
+waited = track["wait_ns"].sum() / (
+    track["wait_ns"].sum() + (track["end_ns"] - track["begin_ns"]).sum()
+)
+alone = len(set(track["tensor"][track["thread"] == 0])) - len(
+    set(track["tensor"][track["thread"] == 1])
+)
+print(
+    f"{100 * waited:.0f} % of the threads' time in nodes was waiting at a barrier"
+)
 print(f"{alone} nodes were computed by thread 0 alone")
 
 # %% [markdown]
@@ -171,14 +192,18 @@ n_gpu_layers = 2
 
 # %%
 ctx = None
-shared = model.context(n_ctx=256, n_ubatch=64, n_threads=1, n_gpu_layers=n_gpu_layers)
+shared = model.context(
+    n_ctx=256, n_ubatch=64, n_threads=1, n_gpu_layers=n_gpu_layers
+)
 with vg.record() as trace:
     logits = shared.decode([5]).copy()
 
 alone = model.context(n_ctx=256, n_ubatch=64, n_threads=1)
 print("the same logits:", np.array_equal(logits, alone.decode([5])))
 for split in shared.sched.splits:
-    print(f"{shared.sched.backends[split.backend_id].name:>4}: nodes {split.i_start} to {split.i_end - 1}")
+    print(
+        f"{shared.sched.backends[split.backend_id].name:>4}: nodes {split.i_start} to {split.i_end - 1}"
+    )
     for t in split.inputs:
         print(f"      copied before: {t.name}, {t.nbytes:,} bytes")
 
@@ -193,7 +218,12 @@ for split in shared.sched.splits:
 
 # %%
 tracks = trace.tracks()
-copied = int(max(tracks.track(name)["a"].max(initial=0) for name in ("split", "copy")))
+copied = int(
+    max(
+        tracks.track(name)["a"].max(initial=0)
+        for name in ("split", "copy")
+    )
+)
 vg.view(trace, panes=["splits"], step=copied, height=320)
 
 # %%
@@ -207,7 +237,12 @@ for sentence in trace.sentences("BackendAssigned"):
 # these graphs to the real scheduler and compare every split, every copy and the size of both compute buffers.
 
 # %%
-print("splits with the CPU alone: ours", alone.sched.n_splits, "and llama.cpp's", lessons.golden("cpu.splits"))
+print(
+    "splits with the CPU alone: ours",
+    alone.sched.n_splits,
+    "and llama.cpp's",
+    lessons.golden("cpu.splits"),
+)
 
 # %% [markdown]
 # ## Does a layer in the CPU's memory compute on the CPU?
@@ -219,7 +254,9 @@ for n_tokens in (1, 31, 32, 64):
     shared.memory.clear()
     shared.decode(tokens[:n_tokens])
     crossing = [t for split in shared.sched.splits for t in split.inputs]
-    weights = sum(t.nbytes for t in crossing if t.name.endswith(".weight"))
+    weights = sum(
+        t.nbytes for t in crossing if t.name.endswith(".weight")
+    )
     rest = sum(t.nbytes for t in crossing) - weights
     print(
         f"{n_tokens:>2} tokens: {shared.sched.n_splits:>2} splits, {weights:>9,} bytes of weights cross, {rest:>7,} of the rest"
@@ -261,14 +298,23 @@ from vizggml.llama.plan import shape_model
 
 def show_fit(n_ctx, sizes):
     try:
-        found = fit(*shape_model("llama-7b", "Q4_K_M"), ContextParams(n_ctx=n_ctx), memory_sizes(sizes))
+        found = fit(
+            *shape_model("llama-7b", "Q4_K_M"),
+            ContextParams(n_ctx=n_ctx),
+            memory_sizes(sizes),
+        )
     except vg.VizggmlError as error:
         print(f"{n_ctx:,} tokens of context: {error}")
         return
-    print(f"{n_ctx:,} tokens of context: {found.splits} splits, {found.copies} copies")
+    print(
+        f"{n_ctx:,} tokens of context: {found.splits} splits, {found.copies} copies"
+    )
     for share in found.shares:
         first, end = share["layers"]
-        parts = ", ".join(f"{name} {share[name] / 2**20:,.0f}" for name in ("model", "kv", "compute", "left"))
+        parts = ", ".join(
+            f"{name} {share[name] / 2**20:,.0f}"
+            for name in ("model", "kv", "compute", "left")
+        )
         print(f"  {end - first:>2} layers, in MiB: {parts}")
 
 

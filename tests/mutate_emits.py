@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-COPIED = ("vizggml", "tests", "bench", "assets", "notebooks", "pyproject.toml", "README.md", "run.py")
+COPIED = ("vizggml", "tests", "bench", "assets", "book", "notebooks", "pyproject.toml", "README.md", "run.py")
 NOT_COPIED = shutil.ignore_patterns("node_modules", "__pycache__", ".*_cache")
 
 TESTS: dict[str, tuple[str, ...]] = {

@@ -29,8 +29,14 @@ head = {"name": "head", "source": window, "offset": 8}
 place, steps = head, 0
 total = 0
 while "source" in place:
-    total, steps, place = total + place["offset"], steps + 1, place["source"]
-print(f"head begins {total} bytes into {place['name']}, found in {steps} steps")
+    total, steps, place = (
+        total + place["offset"],
+        steps + 1,
+        place["source"],
+    )
+print(
+    f"head begins {total} bytes into {place['name']}, found in {steps} steps"
+)
 
 # %% [markdown]
 # 但偏移不过是相加。在*造出*视图的时候就加好，记住链条尽头的那个张量，而不是下一个。这样不管前面有多少层视图，每个视图离它的字节都只有一步。
@@ -58,12 +64,18 @@ from vizggml import ggml, lessons
 c = ggml.Context(mem_size=1 << 20)
 with vg.record() as trace:
     cache = c.new_tensor("F16", (8, 16), name="cache").set(range(128))
-    window = ggml.view_2d(c, cache, 8, 6, cache.nb[1], 2 * cache.nb[1]).set_name("window")
-    head = ggml.view_2d(c, window, 4, 6, window.nb[1], 4 * window.nb[0]).set_name("head")
+    window = ggml.view_2d(
+        c, cache, 8, 6, cache.nb[1], 2 * cache.nb[1]
+    ).set_name("window")
+    head = ggml.view_2d(
+        c, window, 4, 6, window.nb[1], 4 * window.nb[0]
+    ).set_name("head")
     turned = ggml.transpose(c, head).set_name("turned")
 
 for t in (window, head, turned):
-    print(f"{t.name:>6}: made from {t.src[0].name:6}  view_src {t.view_src.name}  view_offs {t.view_offs}  nb {t.nb}")
+    print(
+        f"{t.name:>6}: made from {t.src[0].name:6}  view_src {t.view_src.name}  view_offs {t.view_offs}  nb {t.nb}"
+    )
 
 # %% [markdown]
 # 有两种链接，各有各的用处。`src[0]` 是你写下的来源：图沿着它走，才知道什么必须先算。`view_src` 是字节的所在：内存沿着它走，从来只走一步。
@@ -96,7 +108,9 @@ except vg.VizggmlError as error:
 # %%
 before = c.used_mem
 whole = ggml.view_2d(c, cache, 8, 16, cache.nb[1], 0)
-print(f"the view shows {whole.nbytes} bytes; the arena grew by {c.used_mem - before}, an object header and a record")
+print(
+    f"the view shows {whole.nbytes} bytes; the arena grew by {c.used_mem - before}, an object header and a record"
+)
 
 turned.array()[0, 0, 0, 0] = -1
 print("row 2 of the cache:", cache.array()[0, 0, 2])
@@ -153,9 +167,17 @@ for sentence in trace.sentences("NodeSkipped"):
 # 不要混淆*是视图*和*是空的*。原地写入的 op 也有 `view_src`：结果就在目标所在的地方。这样的节点是要实实在在计算的。看看 tiny 模型的一步：
 
 # %%
-step = vg.load_model("tiny").context(n_ctx=256, n_ubatch=32, flash_attn=True, n_threads=1).step_graph(32)
+step = (
+    vg.load_model("tiny")
+    .context(n_ctx=256, n_ubatch=32, flash_attn=True, n_threads=1)
+    .step_graph(32)
+)
 views = [t for t in step.nodes if t.is_view]
-empty = [t for t in views if t.op in ("VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE")]
+empty = [
+    t
+    for t in views
+    if t.op in ("VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE")
+]
 writing = {t.op for t in views if t not in empty}
 print(
     f"{len(step.nodes)} nodes, {len(views)} of them views; {len(empty)} are empty, {len(views) - len(empty)} write: {writing}"
@@ -193,10 +215,14 @@ print("read alone:      ", read_the_cache("read"))
 # 所以 `src/llama-graph.cpp` 的 `llm_graph_context::build_attn` 先把新 key 和 value 的写入放进图里，*然后*才搭建读取它们的注意力。读取从 `llama_kv_cache::get_k`（`src/llama-kv-cache.cpp`）开始：对这一层的缓存做 `ggml_view_4d`，再由 `build_attn_mha` 调换维度。最后那个视图的字节，一步就到缓存：
 
 # %%
-last = next(t for t in step.nodes if t.name == "cache_k_l0 (view) (permuted)")
+last = next(
+    t for t in step.nodes if t.name == "cache_k_l0 (view) (permuted)"
+)
 link = last
 while link is not None:
-    print(f"{link.name:30} {link.op:8} ne {link.ne}  view_src {link.view_src.name if link.view_src else '-'}")
+    print(
+        f"{link.name:30} {link.op:8} ne {link.ne}  view_src {link.view_src.name if link.view_src else '-'}"
+    )
     link = link.src[0] if link.src else None
 
 # %% [markdown]
@@ -204,8 +230,13 @@ while link is not None:
 
 # %%
 for mode in ("plain", "flash"):
-    skipped, nodes = lessons.golden(f"smollm2.empty.{mode}"), lessons.golden(f"smollm2.nodes.{mode}")
-    print(f"{mode} attention: {skipped} of {nodes} nodes are empty, {100 * skipped / nodes:.0f} %")
+    skipped, nodes = (
+        lessons.golden(f"smollm2.empty.{mode}"),
+        lessons.golden(f"smollm2.nodes.{mode}"),
+    )
+    print(
+        f"{mode} attention: {skipped} of {nodes} nodes are empty, {100 * skipped / nodes:.0f} %"
+    )
 
 # %% [markdown]
 # （`ggml_op_is_empty` 还认第五种：`NONE`。那是叶子，即权重、缓存和输入，本来就不是节点。）
@@ -218,12 +249,18 @@ for mode in ("plain", "flash"):
 first = 2
 
 # %%
-step = views = empty = last = link = t = None  # what is recorded begins with what stands: let the model go
+step = views = empty = last = link = t = (
+    None  # what is recorded begins with what stands: let the model go
+)
 c = ggml.Context(mem_size=1 << 20)
 with vg.record() as trace:
     cache = c.new_tensor("F16", (8, 16), name="cache")
-    window = ggml.view_2d(c, cache, 8, 6, cache.nb[1], first * cache.nb[1]).set_name("window")
-    head = ggml.view_2d(c, window, 4, 6, window.nb[1], 4 * window.nb[0]).set_name("head")
+    window = ggml.view_2d(
+        c, cache, 8, 6, cache.nb[1], first * cache.nb[1]
+    ).set_name("window")
+    head = ggml.view_2d(
+        c, window, 4, 6, window.nb[1], 4 * window.nb[0]
+    ).set_name("head")
     turned = ggml.transpose(c, head).set_name("turned")
 print("view_offs:", turned.view_offs)
 vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)

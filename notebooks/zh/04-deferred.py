@@ -31,7 +31,9 @@ b = a * 2
 y = b - 3
 held, peak = tracemalloc.get_traced_memory()
 tracemalloc.stop()
-print(f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held")
+print(
+    f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held"
+)
 
 # %% [markdown]
 # Python 无从知道 `a` 和 `b` 已经没用了：说不定下一行就要读。ggml 想先看到整个计算。所以写下计算的时候，什么都不能算。
@@ -50,7 +52,9 @@ def label(op, *src):
 
 
 def compute(t):
-    return OPS[t["op"]](*map(compute, t["src"])) if t["op"] else t["value"]
+    return (
+        OPS[t["op"]](*map(compute, t["src"])) if t["op"] else t["value"]
+    )
 
 
 x = {"op": None, "value": np.array([1.0, 2.0])}
@@ -69,7 +73,9 @@ with vg.record() as trace:
     wx = ggml.mul_mat(c, W, x).set_name("wx")
     y = ggml.relu(c, wx).set_name("y")
 
-print(f"{sum(t.nbytes for t in (W, x, wx, y)):,} bytes of numbers described in {c.used_mem:,} bytes of arena")
+print(
+    f"{sum(t.nbytes for t in (W, x, wx, y)):,} bytes of numbers described in {c.used_mem:,} bytes of arena"
+)
 print("y:  op", y.op, " src", [s.name for s in y.src], " data", y.data)
 
 # %% [markdown]
@@ -138,7 +144,14 @@ def asked(build):
     galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
     with vg.record() as trace:
         galloc.reserve(g)
-    print(*(s for s in trace.sentences("ParentReused", "ParentRefused") if s.startswith("n ")), sep="\n")
+    print(
+        *(
+            s
+            for s in trace.sentences("ParentReused", "ParentRefused")
+            if s.startswith("n ")
+        ),
+        sep="\n",
+    )
     return trace
 
 
@@ -171,7 +184,14 @@ def viewed(c, w, i):
     return ggml.mul_mat(c, row, ggml.scale(c, p, 2.0).set_name("n"))
 
 
-for build in (product, weight_first, output, other_shape, read_again, viewed):
+for build in (
+    product,
+    weight_first,
+    output,
+    other_shape,
+    read_again,
+    viewed,
+):
     print(f"{build.__name__}:")
     trace = asked(build)
 
@@ -207,7 +227,9 @@ graph = context.step_graph(1)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 print(f"build: {fastest(context.step_graph):.1f} ms")
 print(f"plan:  {fastest(lambda: galloc.reserve(graph)):.1f} ms")
-print(f"compute, with a graph that stands: {fastest(lambda: context.decode([5])):.1f} ms")
+print(
+    f"compute, with a graph that stands: {fastest(lambda: context.decode([5])):.1f} ms"
+)
 
 # %% [markdown]
 # Python 建图比 C++ 慢得多，tiny 模型要算的又少，所以这里的比重是夸大了的。但在 C++ 里，这也是每个 token 都要做的事，而且多半白做：下一个 token 的图，建出来还是一样。
@@ -218,7 +240,9 @@ print(f"compute, with a graph that stands: {fastest(lambda: context.decode([5]))
 # 菜谱里没有 token，也没有位置：它们是写进输入张量里的。所以下一个 token 可以用同一个图，*只要重建也是同样的图*。`can_reuse` 逐条判断。让它自己说：
 
 # %%
-context = vg.load_model("tiny").context(n_ctx=512, n_seq_max=2, n_threads=1)
+context = vg.load_model("tiny").context(
+    n_ctx=512, n_seq_max=2, n_threads=1
+)
 
 
 def decode(batch, outputs=None):
@@ -237,7 +261,11 @@ trace = decode([7])
 # 多个 token 的 prompt 和单个 token 不能共用一个图，两次单个 token 可以。下面的面板列出每个条件：现有的图是为什么建的，现在需要什么。
 
 # %%
-decided = next(step for step, event in enumerate(trace.events) if type(event).__name__ == "ReuseDecided")
+decided = next(
+    step
+    for step, event in enumerate(trace.events)
+    if type(event).__name__ == "ReuseDecided"
+)
 vg.view(trace, panes=["reuse", "events"], step=decided)
 
 # %% [markdown]
@@ -299,7 +327,9 @@ for sentence in trace.sentences("ReuseChecked"):
 
 # %%
 for mode in ("plain", "flash"):
-    print(f"SmolLM2, {mode} attention: {lessons.golden(f'smollm2.nodes.{mode}')} nodes")
+    print(
+        f"SmolLM2, {mode} attention: {lessons.golden(f'smollm2.nodes.{mode}')} nodes"
+    )
 
 # %% [markdown]
 # 有一种流行的说法：图只建一次，整场对话一直用它。你已经看到并非如此：它只用到某个条件被打破为止。另外，重用的是图*连同各张量的位置*。新建的图要重新给定位置；但不一定要重新规划，更少需要新的缓冲区（见第 7 章）。
@@ -321,7 +351,10 @@ for k in range(1, 13):
     context.decode([5])
     if context.n_reused == before:
         anew.append(k)
-print(f"a prompt of {n_prompt} tokens, then 12: built anew for number", *anew)
+print(
+    f"a prompt of {n_prompt} tokens, then 12: built anew for number",
+    *anew,
+)
 
 # %% [markdown]
 # ## 练习

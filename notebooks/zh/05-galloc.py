@@ -38,7 +38,9 @@ def relu_graph(weights_have_memory):
     if weights_have_memory:
         ggml.alloc_ctx_tensors_from_buft(c, ggml.cpu_buffer_type())
     wx = ggml.mul_mat(c, W, x).set_name("wx")
-    out = ggml.relu(c, ggml.add(c, wx, b).set_name("wx+b")).set_name("out")
+    out = ggml.relu(c, ggml.add(c, wx, b).set_name("wx+b")).set_name(
+        "out"
+    )
     g = ggml.Graph(c)
     g.build_forward_expand(out)
     return g
@@ -48,7 +50,9 @@ g = relu_graph(weights_have_memory=True)
 [node.name for node in g.nodes], [leaf.name for leaf in g.leafs]
 
 # %%
-galloc = ggml.GraphAllocator(ggml.cpu_buffer_type(alignment=8), in_place=False)
+galloc = ggml.GraphAllocator(
+    ggml.cpu_buffer_type(alignment=8), in_place=False
+)
 with vg.record() as trace:
     galloc.reserve(g)
 
@@ -94,14 +98,18 @@ for sentence in trace.sentences("ParentReused", "ParentRefused"):
 # %%
 g = tensor = None
 model = vg.load_model("tiny")
-context = model.context(n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1)
+context = model.context(
+    n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1
+)
 step = context.step_graph(32)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.reserve(step)
 
 own = sum(t.nbytes for t in step.nodes if t.view_src is None)
-print(f"{len(step.nodes)} nodes; {own:,} bytes if each had its own memory, {galloc.get_buffer_size():,} as planned")
+print(
+    f"{len(step.nodes)} nodes; {own:,} bytes if each had its own memory, {galloc.get_buffer_size():,} as planned"
+)
 
 # %%
 vg.view(trace, panes=["timeline", "map", "events"])

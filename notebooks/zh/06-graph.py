@@ -22,7 +22,13 @@
 # 从结果走到它的来源，再走到来源的来源；从一个张量*返回*的时候把它写下来：这时它需要的都已经写好了。这就是深度优先遍历，全部代码如下：
 
 # %%
-needs = {"out": ["sum", "x"], "sum": ["a", "b"], "a": ["x"], "b": ["x"], "x": []}
+needs = {
+    "out": ["sum", "x"],
+    "sum": ["a", "b"],
+    "a": ["x"],
+    "b": ["x"],
+    "x": [],
+}
 
 
 def visit(t, order):
@@ -51,7 +57,9 @@ def visit_once(t, order, seen):
     return order
 
 
-print(f"{len(visit_once('t16', [], set())):,} visits, if it remembers what it has met")
+print(
+    f"{len(visit_once('t16', [], set())):,} visits, if it remembers what it has met"
+)
 
 # %% [markdown]
 # `ggml_cgraph` 里有一个 hash set，全部理由就是带 `seen` 的那两行。
@@ -75,7 +83,12 @@ out = ggml.mul(c, total, x).set_name("out")
 g = ggml.Graph(c, 8)
 with vg.record() as trace:
     g.build_forward_expand(out)
-print("leafs:", [t.name for t in g.leafs], " nodes:", [t.name for t in g.nodes])
+print(
+    "leafs:",
+    [t.name for t in g.leafs],
+    " nodes:",
+    [t.name for t in g.nodes],
+)
 
 # %% [markdown]
 # 一步步走：往下走到 `x`，再返回，再走另一条路。一条路通到已知的张量时，它会说明，并立刻掉头。
@@ -84,7 +97,9 @@ print("leafs:", [t.name for t in g.leafs], " nodes:", [t.name for t in g.nodes])
 vg.view(trace, panes=["graph", "counts", "events"])
 
 # %%
-for sentence in trace.sentences("VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended"):
+for sentence in trace.sentences(
+    "VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended"
+):
     print(sentence)
 
 # %% [markdown]
@@ -96,7 +111,9 @@ for sentence in trace.sentences("VisitEnter", "AlreadyVisited", "LeafAppended", 
 
 # %%
 print(f"size {g.size}, {g.hash_size} slots")
-print({slot: t.name for slot, t in enumerate(g.hash_keys) if t is not None})
+print(
+    {slot: t.name for slot, t in enumerate(g.hash_keys) if t is not None}
+)
 
 # %% [markdown]
 # 相邻的两条记录相距 368 字节，除以 16 是 23：所以邻居之间隔 23 个槽，一圈一圈地绕。两条记录的距离如果是槽位数的倍数，就会冲突。我们来造一次：在两个要用的张量之间，放足够多的记录。
@@ -137,7 +154,9 @@ print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %%
 def planned(g):
-    return ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[0]
+    return ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[
+        0
+    ]
 
 
 before = planned(g)
@@ -198,7 +217,9 @@ for order in ("left to right", "right to left"):
     with vg.record() as traces[order]:
         galloc.reserve(g)
     peaks[order] = galloc.get_buffer_size()
-    print(f"{order}: {' '.join(t.name for t in g.nodes)}: {peaks[order]} bytes")
+    print(
+        f"{order}: {' '.join(t.name for t in g.nodes)}: {peaks[order]} bytes"
+    )
 
 # %% [markdown]
 # 先左：`long` 躺在那里等它的同伴，`wide` 就在它旁边来了又走。
@@ -223,12 +244,18 @@ vg.view(traces["right to left"], panes=["timeline"])
 # %%
 from collections import Counter
 
-context = vg.load_model("tiny").context(n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1)
+context = vg.load_model("tiny").context(
+    n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1
+)
 step = context.step_graph(1)
 alone = ggml.Graph(ggml.Context(mem_size=1 << 20), 1024)
 alone.build_forward_expand(step.nodes[-1])
-missing = Counter(t.op for t in step.nodes) - Counter(t.op for t in alone.nodes)
-print(f"{len(step.nodes)} nodes in the step, {len(alone.nodes)} from the logits alone; missing: {dict(missing)}")
+missing = Counter(t.op for t in step.nodes) - Counter(
+    t.op for t in alone.nodes
+)
+print(
+    f"{len(step.nodes)} nodes in the step, {len(alone.nodes)} from the logits alone; missing: {dict(missing)}"
+)
 
 # %% [markdown]
 # 没有人*读* `SET_ROWS`：它把新的 key 和 value 写进 cache，而 attention 读的是 cache，不是它的结果。从 logits 没有箭头通向它，也没有箭头通向算出这些 key 和 value 的乘法。所以 `build_attn` 先 expand 这两次写入，再轮到必须看见它们的 attention。把两者联系在一起的，只有顺序。
@@ -248,12 +275,18 @@ print("attention's softmax at ", reads)
 # `ggml/src/ggml.c` 里的 `ggml_visit_parents_graph` 和 `ggml_build_forward_expand`；hash set 在 `ggml/src/ggml-impl.h`。一个真实的模型：左边是我们的遍历，右边是 llama.cpp 建的图（这一格要几秒钟）。
 
 # %%
-big = vg.load_model("smollm2").context(n_ctx=512, flash_attn=False, n_threads=1)
+big = vg.load_model("smollm2").context(
+    n_ctx=512, flash_attn=False, n_threads=1
+)
 with vg.record() as trace:
     graph = big.step_graph(1)
-print(f"SmolLM2: {len(graph.nodes)} nodes; llama.cpp: {lessons.golden('smollm2.nodes.plain')}")
+print(
+    f"SmolLM2: {len(graph.nodes)} nodes; llama.cpp: {lessons.golden('smollm2.nodes.plain')}"
+)
 taken = len(trace.sentences("SlotTaken"))
-print(f"room for {graph.size:,}, {graph.hash_size:,} slots; a taken slot was met {taken} times")
+print(
+    f"room for {graph.size:,}, {graph.hash_size:,} slots; a taken slot was met {taken} times"
+)
 
 # %% [markdown]
 # ## 改一改，看一看
@@ -266,7 +299,9 @@ width, length = 256, 64
 # %%
 for order in ("left to right", "right to left"):
     g = two_branches(order, width, length)
-    print(f"{order}: {planned(g)} bytes, live {ggml.graph_liveness(g).bound}")
+    print(
+        f"{order}: {planned(g)} bytes, live {ggml.graph_liveness(g).bound}"
+    )
 
 # %% [markdown]
 # ## 练习

@@ -22,7 +22,12 @@
 # 节点是一个接一个计算的。前一个用完的地方，后一个可以接着用：只要一块内存够最能吃的那个节点用，就够所有节点用。
 
 # %%
-needs = {"mul_mat": 17_408, "rope": 1_024, "soft_max": 4_096, "mul_mat of the values": 131_072}
+needs = {
+    "mul_mat": 17_408,
+    "rope": 1_024,
+    "soft_max": 4_096,
+    "mul_mat of the values": 131_072,
+}
 print(f"a piece for each: {sum(needs.values()):>8,}")
 print(f"one for all:      {max(needs.values()):>8,}")
 
@@ -38,12 +43,18 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 model = vg.load_model("tiny")
-plain = model.context(n_ctx=256, n_ubatch=64, flash_attn=False).step_graph(64)
+plain = model.context(
+    n_ctx=256, n_ubatch=64, flash_attn=False
+).step_graph(64)
 with vg.record() as trace:
     plan = ggml.graph_plan(plain, n_threads=4)
 
-print(f"{sum(size > 0 for size in plan.work_sizes)} of {len(plain.nodes)} nodes need scratch")
-print(f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,} bytes")
+print(
+    f"{sum(size > 0 for size in plan.work_sizes)} of {len(plain.nodes)} nodes need scratch"
+)
+print(
+    f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,} bytes"
+)
 print(f"planned {plan.work_size:,} bytes")
 
 # %% [markdown]
@@ -67,9 +78,18 @@ query, query_size = by_name["MUL_MAT", "Qcur-0"]
 soft, soft_size = by_name["SOFT_MAX", "kq_soft_max-0"]
 kqv, kqv_size = by_name["MUL_MAT", "kqv-0"]
 
-print("Q's activations as Q8_0, 34 bytes for 32:  ", query.src[1].nelements // 32 * 34 == query_size)
-print("softmax, a row of F32 on each of 4 threads:", 4 * soft.ne[0] * 4 == soft_size)
-print("values times weights, the weights as F16:  ", 2 * kqv.src[1].nelements == kqv_size)
+print(
+    "Q's activations as Q8_0, 34 bytes for 32:  ",
+    query.src[1].nelements // 32 * 34 == query_size,
+)
+print(
+    "softmax, a row of F32 on each of 4 threads:",
+    4 * soft.ne[0] * 4 == soft_size,
+)
+print(
+    "values times weights, the weights as F16:  ",
+    2 * kqv.src[1].nelements == kqv_size,
+)
 
 # %% [markdown]
 # 引擎给出的相同，还带着具体的数：
@@ -92,10 +112,14 @@ for sentence in trace.sentences("NodePlanned"):
 from vizggml.llama.cparams import ContextParams
 from vizggml.llama.plan import plan_shape
 
-big = plan_shape("minimind-64m", "F16", ContextParams(n_ctx=8192, flash_attn=False))
+big = plan_shape(
+    "minimind-64m", "F16", ContextParams(n_ctx=8192, flash_attn=False)
+)
 for standing in sorted(big.peak, key=lambda s: -s["size"])[:3]:
     print(f"{standing['name']:>18} {standing['size']:>12,} bytes")
-print(f"{'compute buffer':>18} {big.compute:>12,} bytes; scores by hand {8 * 512 * 8192 * 4:,}")
+print(
+    f"{'compute buffer':>18} {big.compute:>12,} bytes; scores by hand {8 * 512 * 8192 * 4:,}"
+)
 
 # %% [markdown]
 # 上下文加倍，分数也加倍。可是每个分数只用一次：变成权重，权重乘上一行 value，就完了。能不能从头到尾不存一整行，也得到结果？
@@ -112,7 +136,10 @@ def online(q, keys, values, tile):
     for first in range(0, len(keys), tile):
         scores = q @ keys[first : first + tile].T / np.sqrt(q.shape[1])
         largest = np.maximum(M, scores.max(axis=1, keepdims=True))
-        weights, correction = np.exp(scores - largest), np.exp(M - largest)
+        weights, correction = (
+            np.exp(scores - largest),
+            np.exp(M - largest),
+        )
         S = S * correction + weights.sum(axis=1, keepdims=True)
         out = out * correction + weights @ values[first : first + tile]
         M = largest
@@ -133,8 +160,12 @@ def textbook(q, keys, values):
 rng = np.random.default_rng(3)
 q, keys, values = rng.normal(size=(3, 512, 64)).astype(np.float32)
 for tile in (1, 64, 100, 512):
-    difference = abs(online(q, keys, values, tile) - textbook(q, keys, values)).max()
-    print(f"tile {tile:>3}: {tile * len(q):>7,} scores at once, difference {difference:.1e}")
+    difference = abs(
+        online(q, keys, values, tile) - textbook(q, keys, values)
+    ).max()
+    print(
+        f"tile {tile:>3}: {tile * len(q):>7,} scores at once, difference {difference:.1e}"
+    )
 
 # %% [markdown]
 # 并不是每一位都相同：求和的顺序不同，舍入就不同。打开 flash attention 之后，遇到两个 token 几乎同样可能的地方，llama.cpp 写出的文本可能会变，这是原因之一。
@@ -147,7 +178,10 @@ for tile in (1, 64, 100, 512):
 # %%
 c = ggml.Context(mem_size=4 << 20)
 given = {"q": q, "k": keys, "v": values}
-tensors = [c.new_tensor("F32", (64, 512, 1), name=name).set(x) for name, x in given.items()]
+tensors = [
+    c.new_tensor("F32", (64, 512, 1), name=name).set(x)
+    for name, x in given.items()
+]
 attended = ggml.flash_attn_ext(c, *tensors, None, 1 / 8, 0.0, 0.0)
 g = ggml.Graph(c)
 g.build_forward_expand(attended)
@@ -155,7 +189,9 @@ ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 ours = attended.array()[0, :, 0]
 difference = abs(ours - online(q, keys, values, 64)).max()
-print("ne:", attended.ne, f"difference from the ten lines {difference:.1e}")
+print(
+    "ne:", attended.ne, f"difference from the ten lines {difference:.1e}"
+)
 
 # %% [markdown]
 # ## 块就是 scratch
@@ -172,7 +208,9 @@ def tile_floats(queries, cells, head):
 
 for side in (256, 64):
     floats = tile_floats(side, side, 96)
-    print(f"{side:>3} x {side:<3} {floats:>8,} floats a thread, {4 * 16 * floats:>10,} bytes on 16 threads")
+    print(
+        f"{side:>3} x {side:<3} {floats:>8,} floats a thread, {4 * 16 * floats:>10,} bytes on 16 threads"
+    )
 
 # %% [markdown]
 # 可见那篇介绍说的是 256 x 256 的块。如今的 llama.cpp 用 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。两种引擎都能规划。
@@ -182,12 +220,16 @@ c = ggml.Context(mem_size=1 << 18, no_alloc=True)
 q8 = c.new_tensor("F32", (96, 512, 8), name="q")
 k4, v4 = (c.new_tensor("F16", (96, 2048, 4), name=name) for name in "kv")
 g = ggml.Graph(c)
-g.build_forward_expand(ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0))
+g.build_forward_expand(
+    ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0)
+)
 for flash_tile in ((256, 256), (64, 64)):
     with vg.record() as trace:
         plan = ggml.graph_plan(g, n_threads=16, flash_tile=flash_tile)
     (planned,) = trace.sentences("NodePlanned")
-    print(f"{plan.work_sizes[0]:>10,}:", planned.partition("work in: ")[2])
+    print(
+        f"{plan.work_sizes[0]:>10,}:", planned.partition("work in: ")[2]
+    )
 
 # %% [markdown]
 # 公式既不问有多少 cell，也不问这一步有多少 token：512 个 token 对 2,048 个 cell，和一个 token 对一百万个 cell，要的一样多。（只有一个 token 的一步是逐个处理 cell 的，另有一个公式，plan 取两者中较大的。）
@@ -201,11 +243,17 @@ for flash_tile in ((256, 256), (64, 64)):
 side, n_threads = 64, 4
 
 # %%
-flash = model.context(n_ctx=256, n_ubatch=64, flash_attn=True).step_graph(64)
+flash = model.context(n_ctx=256, n_ubatch=64, flash_attn=True).step_graph(
+    64
+)
 with vg.record() as trace:
-    plan = ggml.graph_plan(flash, n_threads=n_threads, flash_tile=(side, side))
+    plan = ggml.graph_plan(
+        flash, n_threads=n_threads, flash_tile=(side, side)
+    )
 greediest = flash.nodes[int(np.argmax(plan.work_sizes))]
-print(f"{greediest.op} ({greediest.name}) needs the most: {max(plan.work_sizes):,} bytes")
+print(
+    f"{greediest.op} ({greediest.name}) needs the most: {max(plan.work_sizes):,} bytes"
+)
 vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 
 # %% [markdown]
@@ -216,10 +264,16 @@ vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 # %%
 for n_ctx in (512, 2048, 8192):
     both = [
-        plan_shape("minimind-64m", "F16", ContextParams(n_ctx=n_ctx, flash_attn=flash)).compute
+        plan_shape(
+            "minimind-64m",
+            "F16",
+            ContextParams(n_ctx=n_ctx, flash_attn=flash),
+        ).compute
         for flash in (False, True)
     ]
-    print(f"{n_ctx:>6} cells: plain {both[0]:>12,}   flash {both[1]:>12,}")
+    print(
+        f"{n_ctx:>6} cells: plain {both[0]:>12,}   flash {both[1]:>12,}"
+    )
 
 # %% [markdown]
 # 用了 flash attention 也还是会长一点，那是 mask：每个 token、每个 cell 一个数，但不用每个头都有一份。
@@ -227,11 +281,23 @@ for n_ctx in (512, 2048, 8192):
 # llama.cpp 自己在 8,192 个 cell 时占用的如下。还有一个什么都没省下的例子：SmolLM2，2,048 个 cell。
 
 # %%
-for name, n_ctx in (("minimind", 8192), ("smollm2", 8192), ("smollm2", 2048)):
+for name, n_ctx in (
+    ("minimind", 8192),
+    ("smollm2", 8192),
+    ("smollm2", 2048),
+):
     of = f"{name}.compute"
-    both = [lessons.golden(f"{of}.{kind}.{n_ctx}") for kind in ("plain", "flash")]
-    print(f"{name:>8} {n_ctx:>6,} cells: plain {both[0]:>12,}   flash {both[1]:>12,}")
-print("ours, first line: ", big.compute == lessons.golden("minimind.compute.plain.8192"))
+    both = [
+        lessons.golden(f"{of}.{kind}.{n_ctx}")
+        for kind in ("plain", "flash")
+    ]
+    print(
+        f"{name:>8} {n_ctx:>6,} cells: plain {both[0]:>12,}   flash {both[1]:>12,}"
+    )
+print(
+    "ours, first line: ",
+    big.compute == lessons.golden("minimind.compute.plain.8192"),
+)
 print("SmolLM2's logits: ", f"{512 * 49152 * 4:,} bytes")
 
 # %% [markdown]

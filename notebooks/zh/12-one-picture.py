@@ -41,8 +41,22 @@ print(tokens, "->", smol.vocab.detokenize([int(logits[-1].argmax())]))
 from vizggml.timeline.sentences import render
 
 STAGES = (
-    *("Tokenized", "DecodeBegin", "UbatchSplit", "CellsFound", "ReuseDecided", "GraphCreated"),
-    *("NodeAppended", "AllocGraphEnd", "PlanEnd", "ComputeBegin", "KvWritten", "LogitsReady"),
+    *(
+        "Tokenized",
+        "DecodeBegin",
+        "UbatchSplit",
+        "CellsFound",
+        "ReuseDecided",
+        "GraphCreated",
+    ),
+    *(
+        "NodeAppended",
+        "AllocGraphEnd",
+        "PlanEnd",
+        "ComputeBegin",
+        "KvWritten",
+        "LogitsReady",
+    ),
     *("SamplerApplied", "TokenSampled"),
 )
 
@@ -65,7 +79,10 @@ def path(trace):
 
 context = smol.context(n_ctx=2048, n_threads=1)
 with vg.record() as trace:
-    text = "".join(token.text for token in context.generate(prompt, max_tokens=3, temp=0))
+    text = "".join(
+        token.text
+        for token in context.generate(prompt, max_tokens=3, temp=0)
+    )
 path(trace)
 
 # %% [markdown]
@@ -74,7 +91,9 @@ path(trace)
 # 注意这里缺了什么：没有哪个阶段叫“分配内存”。token 还没来，位置就定好了。所谓*放置*，只是把地址写进记录。
 
 # %%
-kinds = [type(event).__name__ for event in trace.events][trace.tracks().opening :]
+kinds = [type(event).__name__ for event in trace.events][
+    trace.tracks().opening :
+]
 first = kinds.index("DecodeBegin")
 print(f"{len(kinds) - first:,} events since the first decode;", end=" ")
 print("buffers allocated:", kinds[first:].count("BufferAllocated"))
@@ -89,7 +108,12 @@ context = None
 tiny = vg.load_model("tiny")
 with vg.record() as trace:
     context = tiny.context(n_ctx=256, n_ubatch=64, n_threads=1)
-    text = "".join(token.text for token in context.generate("Once upon a time", max_tokens=3, temp=0))
+    text = "".join(
+        token.text
+        for token in context.generate(
+            "Once upon a time", max_tokens=3, temp=0
+        )
+    )
 
 events = list(trace.events)
 where = {}
@@ -106,9 +130,15 @@ vg.view(trace, step=where["LogitsReady"][-1])
 # 张量的记录依次追加到一整块内存里，用完一起扔；设了 `no_alloc`，数据就放在别处（第 3 章）。这是一步计算的图，记录一个挨着一个。
 
 # %%
-appended = [step for step in where["ObjectAppended"] if step < where["ReuseDecided"][-1]]
+appended = [
+    step
+    for step in where["ObjectAppended"]
+    if step < where["ReuseDecided"][-1]
+]
 taken = sum(events[s].size for s in appended)
-print(f"{len(appended):,} objects appended, {taken:,} bytes, for all graphs and weights")
+print(
+    f"{len(appended):,} objects appended, {taken:,} bytes, for all graphs and weights"
+)
 vg.view(trace, panes=["arena"], step=appended[-1], height=420)
 
 # %% [markdown]
@@ -117,10 +147,24 @@ vg.view(trace, panes=["arena"], step=appended[-1], height=420)
 # reshape、permute、transpose 和 view 只改 `ne` 和 `nb`，不动一个字节（第 1、2 章）。图中这一个，把提示词的 query 从“一个 token 的所有头”换成“一个头的所有 token”。
 
 # %%
-skipped = [step for step in where["NodeSkipped"] if step > where["ComputeBegin"][-1]]
-computed = [step for step in where["NodePlanned"] if step > where["ReuseDecided"][-1]]
-print(f"of the {len(computed)} nodes of the last step, {len(skipped)} have nothing to compute")
-permuted = [s for s in where["StridesChanged"] if s > where["DecodeBegin"][0] and events[s].how == "permute"]
+skipped = [
+    step
+    for step in where["NodeSkipped"]
+    if step > where["ComputeBegin"][-1]
+]
+computed = [
+    step
+    for step in where["NodePlanned"]
+    if step > where["ReuseDecided"][-1]
+]
+print(
+    f"of the {len(computed)} nodes of the last step, {len(skipped)} have nothing to compute"
+)
+permuted = [
+    s
+    for s in where["StridesChanged"]
+    if s > where["DecodeBegin"][0] and events[s].how == "permute"
+]
 vg.view(trace, panes=["tensor"], step=permuted[0], height=560)
 
 # %% [markdown]
@@ -131,8 +175,12 @@ vg.view(trace, panes=["tensor"], step=permuted[0], height=560)
 # %%
 begin, end = where["GraphCreated"][-1], where["ComputeBegin"][-2]
 building = [type(event).__name__ for event in events[begin:end]]
-print(f"{building.count('NodeAppended')} nodes appended, {building.count('NodeBegin')} computed meanwhile")
-vg.view(trace, panes=["graph"], step=where["NodeAppended"][-1], height=560)
+print(
+    f"{building.count('NodeAppended')} nodes appended, {building.count('NodeBegin')} computed meanwhile"
+)
+vg.view(
+    trace, panes=["graph"], step=where["NodeAppended"][-1], height=560
+)
 
 # %% [markdown]
 # ## 决定四：内存只规划一次
@@ -146,7 +194,9 @@ plan = read_plan(trace.tracks(), 0)
 alone = sum(life.size for life in plan.lives)
 print(f"{alone:,} bytes if each rectangle had its own")
 print(f"{plan.peak:,} as planned: {1 - plan.peak / alone:.0%} saved")
-vg.view(trace, panes=["timeline"], step=where["ReserveEnd"][0], height=420)
+vg.view(
+    trace, panes=["timeline"], step=where["ReserveEnd"][0], height=420
+)
 
 # %% [markdown]
 # ## 决定五：文件就是内存
@@ -158,7 +208,10 @@ from vizggml.llama.residency import pages_watched
 
 fresh = vg.load_model("tiny")
 reader = fresh.context(n_ctx=256, n_ubatch=32, n_threads=1)
-with vg.record() as pages, pages_watched(reader, fresh.gguf.mapped, fresh.gguf):
+with (
+    vg.record() as pages,
+    pages_watched(reader, fresh.gguf.mapped, fresh.gguf),
+):
     reader.decode([5])
 for sentence in pages.sentences("PagesResident"):
     print(sentence)
@@ -178,7 +231,9 @@ name = "blk.0.ffn_down.weight"
 weight = smol.weights.tensors[name]
 block = smol.gguf.tensor_bytes(name)[: weight.type.type_size]
 bits = 8 * weight.type.type_size / weight.type.blck_size
-print(f"{name}: {weight.type}, {bits} bits a weight, 16 in the F16 original")
+print(
+    f"{name}: {weight.type}, {bits} bits a weight, 16 in the F16 original"
+)
 SVG(str(vg.block_picture(open_block(weight.type.name, block))))
 
 # %% [markdown]
@@ -189,7 +244,12 @@ SVG(str(vg.block_picture(open_block(weight.type.name, block))))
 # %%
 print(trace.sentences("CellsFound")[-1])
 print(trace.sentences("ReuseDecided")[-1])
-vg.view(trace, panes=["kv", "reuse"], step=where["ReuseDecided"][-1], height=700)
+vg.view(
+    trace,
+    panes=["kv", "reuse"],
+    step=where["ReuseDecided"][-1],
+    height=700,
+)
 
 # %% [markdown]
 # ## 14 GB 怎么放得下？
@@ -212,13 +272,22 @@ def planned(shape, kind, n_ctx=4096):
 
 with vg.record() as trace:
     plan = planned("llama-7b", "F16")
-lives = max((read_plan(trace.tracks(), p) for p in plan_ids(trace.tracks())), key=lambda found: found.peak)
+lives = max(
+    (read_plan(trace.tracks(), p) for p in plan_ids(trace.tracks())),
+    key=lambda found: found.peak,
+)
 alone = sum(life.size for life in lives.lives)
-print(f"weights    {gb(plan.mapped)}  mapped; {gb(2 * plan.mapped)} if they were copied to F32")
+print(
+    f"weights    {gb(plan.mapped)}  mapped; {gb(2 * plan.mapped)} if they were copied to F32"
+)
 print(f"KV cache   {gb(sum(plan.kv))}  allocated")
-print(f"compute    {gb(plan.compute)}  allocated; {gb(alone)} if every result had its own")
+print(
+    f"compute    {gb(plan.compute)}  allocated; {gb(alone)} if every result had its own"
+)
 print(f"output     {plan.output:,} bytes, allocated")
-print(f"allocated  {gb(plan.allocated)}, mapped {gb(plan.mapped)}, together {gb(plan.allocated + plan.mapped)}")
+print(
+    f"allocated  {gb(plan.allocated)}, mapped {gb(plan.mapped)}, together {gb(plan.allocated + plan.mapped)}"
+)
 
 # %% [markdown]
 # 所以第一个答案是：14 GB 的大部分根本没有分配。它是文件，由系统摆给进程看；要腾地方时，这些页不必写回就能丢掉。
@@ -231,7 +300,9 @@ print(f"allocated  {gb(plan.allocated)}, mapped {gb(plan.mapped)}, together {gb(
 for kind in ("F16", "Q8_0", "Q6_K", "Q5_K_M"):
     plan = planned("llama-7b", kind)
     together = plan.mapped + plan.allocated
-    print(f"{kind:>7}: mapped {gb(plan.mapped)}, allocated {gb(plan.allocated)}, together {gb(together)}")
+    print(
+        f"{kind:>7}: mapped {gb(plan.mapped)}, allocated {gb(plan.allocated)}, together {gb(together)}"
+    )
 
 # %% [markdown]
 # 第三个答案：不是每个模型都要读全部权重。300 亿参数的 Qwen3，每层有 128 个*专家*，一个 token 只用 8 个。量化成 `Q3_K_M`，文件大小又和刚才差不多。一个 token 读其中多少？
@@ -242,13 +313,17 @@ from vizggml.llama.plan import shape_model
 hparams, table = shape_model("qwen3-30b-a3b", "Q3_K_M")
 whole = sum(t.nbytes for t in table.tensors.values())
 read = sum(
-    t.nbytes * hparams.n_expert_used // hparams.n_expert if "_exps" in name else t.nbytes
+    t.nbytes * hparams.n_expert_used // hparams.n_expert
+    if "_exps" in name
+    else t.nbytes
     for name, t in table.tensors.items()
     if name != "token_embd.weight"
 )
 plan = planned("qwen3-30b-a3b", "Q3_K_M")
 original = planned("qwen3-30b-a3b", "F16")
-print(f"in F16 {gb(original.mapped)}; in Q3_K_M {gb(whole)}, of which a token reads {gb(read)}")
+print(
+    f"in F16 {gb(original.mapped)}; in Q3_K_M {gb(whole)}, of which a token reads {gb(read)}"
+)
 print(f"KV cache {gb(sum(plan.kv))}, compute {gb(plan.compute)}")
 
 # %% [markdown]
@@ -271,7 +346,9 @@ print(f"of the mapped range, copied out of it: {gb(plan.copied)}")
 from vizggml.llama.plan import plan_file
 
 for mode in ("plain", "flash"):
-    plan = plan_file("smollm2", ContextParams(n_ctx=2048, flash_attn=mode == "flash"))
+    plan = plan_file(
+        "smollm2", ContextParams(n_ctx=2048, flash_attn=mode == "flash")
+    )
     ours = {
         f"smollm2.nodes.{mode}": plan.nodes,
         "smollm2.mapped": plan.mapped,
@@ -280,7 +357,9 @@ for mode in ("plain", "flash"):
     }
     for name, value in ours.items():
         theirs = lessons.golden(name)
-        print(f"{name:>27}: llama.cpp {theirs:>11,}  ours {value:>11,}  the same: {theirs == value}")
+        print(
+            f"{name:>27}: llama.cpp {theirs:>11,}  ours {value:>11,}  the same: {theirs == value}"
+        )
 
 # %% [markdown]
 # 整个次序就在 `llama_context::decode` 和 `process_ubatch` 里（`src/llama-context.cpp`）；其余函数的名字，上面那条路上都列着。
@@ -296,10 +375,18 @@ memory, shape, kind, n_ctx = 16e9, "llama-7b", "F16", 4096
 # %%
 plan = planned(shape, kind, n_ctx)
 left = memory - plan.allocated
-print(f"allocated {gb(plan.allocated)}, which must fit; {gb(left)} are left")
-print(f"mapped    {gb(plan.mapped)}, {gb(plan.copied)} of it only to be copied")
+print(
+    f"allocated {gb(plan.allocated)}, which must fit; {gb(left)} are left"
+)
+print(
+    f"mapped    {gb(plan.mapped)}, {gb(plan.copied)} of it only to be copied"
+)
 print("the rest stays in memory, if it fits into what is left")
-print("it fits" if left >= plan.mapped - plan.copied else "it does not: pages will be fetched again")
+print(
+    "it fits"
+    if left >= plan.mapped - plan.copied
+    else "it does not: pages will be fetched again"
+)
 
 # %% [markdown]
 # ## 练习

@@ -11,10 +11,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.driver import refuse_network
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-sys.path.insert(0, str(NOTEBOOKS))
+sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
 
-import book  # noqa: E402
+import book
 
 
 @pytest.fixture(scope="module")

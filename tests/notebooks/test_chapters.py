@@ -10,11 +10,13 @@ from typing import Any
 import jupytext
 import nbformat
 import pytest
+from rich.cells import cell_len
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-sys.path.insert(0, str(NOTEBOOKS))
+sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
 
-import build  # noqa: E402
+import build
+
+from vizggml.lessons.telling import WIDTH
 
 SOURCES = build.chapters()
 CHINESE = build.chapters(language="zh")
@@ -122,3 +124,14 @@ def test_what_is_committed_is_the_text_with_its_pictures(source: Path) -> None:
     assert not MACHINE.search(source.with_suffix(".ipynb").read_text("utf-8"))
     for wanted in PRINTED.get(source.stem, []):
         assert wanted in printed(committed)
+
+
+@pytest.mark.parametrize("source", [*SOURCES, *CHINESE], ids=names)
+def test_no_line_is_wider_than_a_narrow_notebook(source: Path) -> None:
+    """JupyterLab's code font is 7.83 pixels wide: 700 pixels, less the prompt and the margins, hold 74 of it."""
+    committed = nbformat.read(source.with_suffix(".ipynb"), 4)
+    code = [line for cell in committed.cells if cell.cell_type == "code" for line in cell.source.splitlines()]
+    shown = [o for o in outputs(committed) if "image/svg+xml" not in o.get("data", {})]
+    texts = [o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in shown]
+    wide = [line for line in (*code, *"\n".join(texts).splitlines()) if cell_len(line) > WIDTH]
+    assert wide == []

@@ -5,5 +5,6 @@ A chapter's exercises are in a module of its number (`ch05`); a notebook in a fo
 
 from vizggml.lessons.exercise import Exercise, Text, check, solution
 from vizggml.lessons.goldens import golden
+from vizggml.lessons.telling import tell
 
-__all__ = ["Exercise", "Text", "check", "golden", "solution"]
+__all__ = ["Exercise", "Text", "check", "golden", "solution", "tell"]

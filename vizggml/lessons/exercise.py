@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vizggml.errors import VizggmlError
+from vizggml.lessons.telling import tell
 
 LANGUAGES = ("en", "zh")
 
@@ -67,7 +68,7 @@ def check(number: str, answer: Any) -> None:
     """Say whether `answer` solves the exercise; if not, a hint."""
     asked = exercise(number)
     if answer is ...:
-        print(YOUR_TURN)
+        tell(YOUR_TURN)
         return
     try:
         key = asked.check(answer)
@@ -75,9 +76,10 @@ def check(number: str, answer: Any) -> None:
         hint = str(OTHER_KIND).format(kind=type(answer).__name__)
     else:
         hint = str(asked.hints[key]) if key else ""
-    print(str(NOT_YET).format(hint=hint) if hint else RIGHT)
+    tell(str(NOT_YET).format(hint=hint) if hint else RIGHT)
 
 
 def solution(number: str) -> None:
     """Show how the exercise is solved."""
-    print(exercise(number).solution)
+    for line in str(exercise(number).solution).splitlines():
+        tell(line)

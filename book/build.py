@@ -1,8 +1,8 @@
-"""Make the chapters: run each NN-*.py, here and in zh/, and write its .ipynb, with outputs as still pictures.
+"""Make the chapters: run each notebooks/NN-*.py and its twin in zh/, and write the .ipynb, outputs as still pictures.
 
-    python notebooks/build.py                      # all chapters
-    python notebooks/build.py 05                   # those whose name begins so, in both languages
-    python notebooks/build.py --figures pictures   # and every figure as an SVG file in that folder
+    python book/build.py                      # all chapters
+    python book/build.py 05                   # those whose name begins so, in both languages
+    python book/build.py --figures pictures   # and every figure as an SVG file in that folder
 
 What a widget shows is kept as its still picture; widget state is never saved.
 """
@@ -18,8 +18,9 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 
-HERE = Path(__file__).parent
-LANGUAGES = {"en": HERE, "zh": HERE / "zh"}
+HERE = Path(__file__).resolve().parent
+NOTEBOOKS = HERE.parent / "notebooks"
+LANGUAGES = {"en": NOTEBOOKS, "zh": NOTEBOOKS / "zh"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KEPT = "vg-kept"
 """Of the HTML that a player leaves for when there is no kernel: a frame, heavy, and here the picture stands for it."""
@@ -88,7 +89,7 @@ def main() -> None:
             notebook = still(execute(source))
             target = source.with_suffix(".ipynb")
             nbformat.write(notebook, target)
-            told = f"{target.relative_to(HERE)}: {target.stat().st_size:,} bytes"
+            told = f"{target.relative_to(NOTEBOOKS)}: {target.stat().st_size:,} bytes"
             if chosen.figures:
                 name = source.stem if language == "en" else f"{source.stem}-{language}"
                 told += f", {write_figures(notebook, name, chosen.figures)} figures"

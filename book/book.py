@@ -1,7 +1,7 @@
 """Make the chapters into a site: static pages with working players, no kernel, nothing fetched.
 
-python notebooks/book.py OUT            # all chapters, both languages
-python notebooks/book.py OUT 05         # those whose name begins so
+python book/book.py OUT            # all chapters, both languages
+python book/book.py OUT 05         # those whose name begins so
 """
 
 from __future__ import annotations
