@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import jinja2
+from markupsafe import Markup
 from nbconvert import HTMLExporter
-from pygments.formatters import HtmlFormatter
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import build
+from pages import NAMES, SECTIONS, Link, Page, Site
 
-NAMES = {"en": "English", "zh": "中文"}
 TITLES = {"en": "vizggml: the chapters", "zh": "vizggml：各章"}
 HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
 
@@ -105,36 +104,30 @@ def broken_links(folder: Path) -> list[str]:
 
 def make(folder: Path, prefix: str = "") -> list[Path]:
     """The site in `folder`; its pages."""
-    template = jinja2.Environment(autoescape=True).from_string((build.HERE / "page.html.j2").read_text("utf-8"))
-    styles = {
-        "light": HtmlFormatter(style="default").get_style_defs(".highlight"),
-        "dark": HtmlFormatter(style="github-dark").get_style_defs(".highlight"),
-    }
+    site = Site(folder)
     chapters = found(prefix)
-    written = []
-
-    def write(path: str, language: str, **values: Any) -> None:
-        page = folder / path
-        page.parent.mkdir(parents=True, exist_ok=True)
-        up = "../" if language != "en" else ""
-        shown = template.render(language=language, languages=NAMES, up=up, styles=styles, **values)
-        page.write_text(shown, "utf-8")
-        written.append(page)
-
     for language in NAMES:
         own = [c for c in chapters if c.language == language]
         if own:
-            index = "index.html" if language == "en" else f"{language}/index.html"
-            write(index, language, title=TITLES[language], chapters=own, body="", before=None, after=None, other=None)
+            twins = {k: SECTIONS["chapters"][k].path for k in NAMES if k != language}
+            index = SECTIONS["chapters"][language].path
+            site.write(Page(index, TITLES[language], list_of(own, index), language, twins=twins))
     for k, chapter in enumerate(chapters):
         beside = [chapters[j] if 0 <= j < len(chapters) else None for j in (k - 1, k + 1)]
-        before, after = (c if c and c.language == chapter.language else None for c in beside)
-        twins = [c for c in chapters if c.source.stem == chapter.source.stem and c is not chapter]
-        body = jinja2.utils.markupsafe.Markup(body_of(playing(build.execute(chapter.source))))
-        values = {"before": before, "after": after, "other": twins[0] if twins else None}
-        write(chapter.path, chapter.language, title=chapter.title, chapters=None, body=body, **values)
-        print(f"{chapter.path}: {written[-1].stat().st_size:,} bytes")
-    return written
+        before, after = (Link(c.title, c.path) if c and c.language == chapter.language else None for c in beside)
+        body = Markup(body_of(playing(build.execute(chapter.source))))
+        twins = {c.language: c.path for c in chapters if c.source.stem == chapter.source.stem and c is not chapter}
+        page = Page(chapter.path, chapter.title, body, chapter.language, before=before, after=after, twins=twins)
+        target = site.write(page)
+        print(f"{chapter.path}: {target.stat().st_size:,} bytes")
+    return site.written
+
+
+def list_of(chapters: list[Chapter], path: str) -> Markup:
+    """The first page of a language: its chapters."""
+    heading = Markup("<h1>{}</h1>").format(TITLES[chapters[0].language])
+    items = [Markup('<li><a href="{}">{}</a></li>').format(f"{c.source.stem}.html", c.title) for c in chapters]
+    return heading + Markup('<ul class="chapters">') + Markup("\n").join(items) + Markup("</ul>")
 
 
 def main() -> None:
