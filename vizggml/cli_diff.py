@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +23,7 @@ def diff(
     """Compare two traces by structure: nodes, plans of memory, events. Nothing is run."""
     from vizggml.cli_export import check_output
     from vizggml.timeline.diff import diff as compared
-    from vizggml.timeline.diff_words import text
+    from vizggml.timeline.diff_words import SHOWN, text
     from vizggml.timeline.trace import load_trace
 
     if output is not None:
@@ -37,6 +39,7 @@ def diff(
         return
     at = found.pairs.index(found.main) if found.main is not None else 0
     more = f"--all lists them, --json has every tensor in .pairs[{at}].changes"
-    print(text(found, None, more) if all_ else text(found, more=more))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(text(found, None if all_ else SHOWN, more, width))
     if output is not None:
         print(f"\n{output}: both side by side, {output.stat().st_size} bytes")

@@ -26,6 +26,7 @@ from vizggml.ggml.tensor import Tensor
 from vizggml.llama.cparams import ContextParams
 from vizggml.llama.plan import plan_shape
 from vizggml.timeline.diff import Diff, diff
+from vizggml.timeline.diff_words import text
 from vizggml.timeline.record import record
 from vizggml.timeline.trace import Trace
 
@@ -271,6 +272,14 @@ def test_it_reads_as_text_as_html_and_as_json() -> None:
     said = json.loads(json.dumps(found.answer()))
     assert said["pairs"][said["main"]]["a"]["peak"] == 128
     assert said["pairs"][0]["counts"]["grown"] == 5
+
+
+def test_a_narrow_terminal_loses_no_word() -> None:
+    found = diff(planned(lesson()), planned(lesson(n=10)))
+    wide, narrow = text(found), text(found, width=60)
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert max(map(len, wide.splitlines())) > 60
+    assert {word.strip(",;") for word in narrow.split()} >= {word.strip(",;") for word in wide.split()} - {"how"}
 
 
 def test_traces_without_anything_are_compared_too() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as markup
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -36,6 +37,8 @@ FOLLOWING = {"n_ctx_seq": "n_ctx", "n_outputs_max": "n_batch", "n_ctx_orig_yarn"
 SHOWN = 12
 SAID_OPS = 6
 LONGEST_NAMES = 4
+NARROWEST = 16
+"""Columns that a line is never broken within."""
 
 
 def differing_params(a: Side, b: Side) -> list[tuple[str, str, str]]:
@@ -249,23 +252,25 @@ WORDS = {
 """What the figures mean that do not say so themselves."""
 
 
-def text(found: Diff, limit: int | None = SHOWN, more: str = ".main.changes") -> str:
+def text(found: Diff, limit: int | None = SHOWN, more: str = ".main.changes", width: int | None = None) -> str:
     """The comparison as a person reads it in a terminal: sentences, figures, and `limit` of the weightiest changes.
 
-    None is all of them; `more` says where the others are found.
+    None is all of them; `more` says where the others are found. Lines are as long as they come (`width` None), or
+    broken for a terminal of so many columns.
     """
     main = found.main
-    lines = [plain(line) for line in summary(found)]
+    lines = [part for line in summary(found) for part in _broken(plain(line), width)]
     if not found:
         return lines[0]
     figures = figure_rows(found, main)
     lines += ["", *_columns([("", *found.labels, "difference"), *_with_bytes(figures, main)])]
-    told = [f"{title}: {WORDS[title]}" for title, *_ in figures if title in WORDS]
+    words = [f"{title}: {WORDS[title]}" for title, *_ in figures if title in WORDS]
+    told = [line for meaning in words for line in _broken(meaning, width)]
     lines += ["", *told] if told else []
     if main is not None and main.changes:
         groups = grouped(main.changes)
         rows = [("what", "tensor", "layer", "op", "bytes each", "how"), *map(_row, groups[:limit])]
-        lines += ["", f"{main.role}:", *_columns(rows)]
+        lines += ["", f"{main.role}:", *_within(rows, width)]
         if limit is not None and len(groups) > limit:
             lines.append(f"... {len(groups) - limit:,} more: {more}")
     return "\n".join(lines)
@@ -292,6 +297,23 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     safe = [[plain(cell) for cell in row] for row in rows]
     widths = [max(len(row[k]) for row in safe) for k in range(len(safe[0]))]
     return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in safe]
+
+
+def _within(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """The rows of changes; where they are wider than `width`, each says in a second line what its last column has."""
+    lines = _columns(rows)
+    if width is None or max(map(len, lines)) <= width:
+        return lines
+    kinds = [row[0].split(", ") for row in rows]
+    below = [", ".join(kind[1:]) + ("; " if kind[1:] else "") + row[-1] for kind, row in zip(kinds, rows, strict=True)]
+    short = _columns([(kind[0], *row[1:-1]) for kind, row in zip(kinds, rows, strict=True)])
+    head, *firsts = short
+    pairs = zip(firsts, below[1:], strict=True)
+    return [head, *(line for first, how in pairs for line in (first, *_broken("    " + plain(how), width, "    ")))]
+
+
+def _broken(line: str, width: int | None, indent: str = "  ") -> list[str]:
+    return [line] if width is None else textwrap.wrap(line, max(width, NARROWEST), subsequent_indent=indent)
 
 
 def plain(text: str) -> str:
