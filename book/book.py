@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import build
 from pages import NAMES, SECTIONS, Link, Page, Site
+from reference import make_reference
 
 TITLES = {"en": "vizggml: the chapters", "zh": "vizggml：各章"}
 HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -104,7 +105,9 @@ def broken_links(folder: Path) -> list[str]:
 
 def make(folder: Path, prefix: str = "") -> list[Path]:
     """The site in `folder`; its pages."""
-    site = Site(folder)
+    site = Site(folder, sections=("chapters", "reference"))
+    for sheet in make_reference():
+        site.write(Page(f"reference/{sheet.name}", sheet.title, sheet.body, section="reference"))
     chapters = found(prefix)
     for language in NAMES:
         own = [c for c in chapters if c.language == language]

@@ -20,6 +20,7 @@ from reference.markup import Names, parted
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 88
 """A signature longer than this has a line for each parameter."""
+NOTHING = Markup("")
 SPECIAL = ("__init__", "__len__", "__getitem__", "__iter__", "__getattr__")
 
 
@@ -35,6 +36,7 @@ class Entry:
     file: str
     text: str
     sources: list[str]
+    module: str = ""
     members: list[Entry] = field(default_factory=list)
     attributes: list[tuple[str, Markup]] = field(default_factory=list)
 
@@ -65,6 +67,12 @@ def found_at(path: str) -> Any:
     return package()[path.removeprefix("vizggml.")]
 
 
+def is_written(path: str) -> bool:
+    """Whether a name is in the source as itself; a builder that a table makes is not."""
+    module, _, name = path.rpartition(".")
+    return module == "vizggml" or name in found_at(module).members
+
+
 def docstring_of(thing: Any) -> str:
     return inspect.cleandoc(thing.docstring.value) if thing.docstring else ""
 
@@ -77,9 +85,9 @@ class Reader:
 
     def entry(self, path: str, anchor: str, name: str) -> Entry:
         """The entry of what is defined at `path`, shown as `name`."""
+        if not is_written(path):
+            return self._made(path, anchor, name)
         thing = found_at(path)
-        if thing.is_attribute and callable(made := self._runtime(path)) and not inspect.isclass(made):
-            return self._made(made, path, anchor, name)
         text, sources = parted(docstring_of(thing))
         file = str(Path(thing.filepath).relative_to(ROOT))
         if thing.is_class:
@@ -93,18 +101,15 @@ class Reader:
         signature = self._function(thing, name) if thing.is_function else self._constant(thing, name)
         return Entry(name, anchor, path, kind, signature, file, text, sources)
 
-    def _runtime(self, path: str) -> Any:
-        module, _, name = path.rpartition(".")
-        return getattr(importlib.import_module(module), name, None)
-
-    def _made(self, made: Any, path: str, anchor: str, name: str) -> Entry:
+    def _made(self, path: str, anchor: str, name: str) -> Entry:
         """A function that a table made: its docstring is its own, its parameters are those of what made it."""
+        module = importlib.import_module(path.rpartition(".")[0])
+        made = getattr(module, name)
         text, sources = parted(inspect.cleandoc(made.__doc__ or ""))
-        module = importlib.import_module(made.__module__)
         said = inspect.signature(made)
         parameters = [self._parameter(p.name, self._typed(str(p.annotation), module)) for p in said.parameters.values()]
         signature = laid_out(name, parameters, self._typed(str(said.return_annotation), module))
-        file = str(Path(str(module.__file__)).relative_to(ROOT))
+        file = str(Path(found_at(module.__name__).filepath).relative_to(ROOT))
         return Entry(name, anchor, path, "function", signature, file, text, sources)
 
     def _typed(self, annotation: str, module: Any) -> Markup:
@@ -132,7 +137,7 @@ class Reader:
                 parts.append(escape(str(part), quote=False))
         return Markup("".join(parts))
 
-    def _parameter(self, name: str, annotation: Markup, default: Markup = Markup("")) -> Markup:
+    def _parameter(self, name: str, annotation: Markup, default: Markup = NOTHING) -> Markup:
         said = Markup(f'<span class="p">{escape(name)}</span>')
         if annotation:
             said += Markup(": ") + annotation

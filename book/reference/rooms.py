@@ -41,15 +41,16 @@ FACE = Room(
         group(
             "A model and its context",
             "vizggml.llama",
-            "model.Model context.Context cparams.ContextParams generation.Token batch.Batch vocab.Vocab hparams.HParams",
+            """model.Model context.Context cparams.ContextParams generation.Token batch.Batch vocab.Vocab
+            hparams.HParams""",
             "`vg.load_model(...)` answers with a `Model`, its `context(...)` with a `Context`.",
         ),
         group(
             "What was recorded",
             "vizggml.timeline",
             "trace.Trace tracks.Tracks diff.Diff diff.PairDiff diff.Whole",
-            "`vg.record()` and `vg.load_trace(...)` answer with a `Trace`, its `tracks()` with `Tracks`, `vg.diff(...)` "
-            "with a `Diff`. A trace has a method for each of the [exports](figures.html#exports) too.",
+            "`vg.record()` and `vg.load_trace(...)` answer with a `Trace`, its `tracks()` with `Tracks`, and "
+            "`vg.diff(...)` with a `Diff`. A trace has a method for each of the [exports](figures.html#exports) too.",
         ),
         group("Players", "vizggml.widgets", "view.Player live.Live compare.Comparison"),
     ),
@@ -59,16 +60,16 @@ ENGINE = Room(
     "ggml.html",
     "vizggml.ggml",
     "The engine alone, with ggml's names: `from vizggml import ggml`. Shapes are in ggml's order, `ne[0]` fastest; the "
-    "NumPy shape of the same tensor is `ne` backwards, always of four dimensions. Sizes, strides and offsets are bytes. "
-    "A builder makes a tensor and writes down what it will be; it computes nothing, and raises `VizggmlError` for shapes "
-    "or types that do not fit.",
+    "NumPy shape of the same tensor is `ne` backwards, always of four dimensions. Sizes, strides and offsets are "
+    "bytes. A builder makes a tensor and writes down what it will be; it computes nothing, and raises `VizggmlError` "
+    "for shapes or types that do not fit.",
     (
         group("Tensors and the arena", "vizggml.ggml", "Context Tensor Address Type TYPES type_named TENSOR_OVERHEAD"),
         group(
             "Builders: element by element",
             "vizggml.ggml",
-            """add add_inplace sub sub_inplace mul mul_inplace div div_inplace add1 add_id scale scale_inplace scale_bias
-            clamp fill sqr sqr_inplace sqrt sqrt_inplace log log_inplace sin sin_inplace cos cos_inplace leaky_relu""",
+            """add add_inplace sub sub_inplace mul mul_inplace div div_inplace add1 add_id scale scale_inplace
+            scale_bias clamp fill sqr sqr_inplace sqrt sqrt_inplace log log_inplace sin sin_inplace cos cos_inplace leaky_relu""",
             "The second operand of `add`, `sub`, `mul` and `div` is repeated to the shape of the first. What ends in "
             "`_inplace` writes over its first operand.",
         ),
@@ -134,7 +135,8 @@ LLAMA = Room(
         group(
             "Plans without weights",
             "vizggml.llama",
-            "plan.plan_file plan.plan_shape plan.shape_model plan.file_model plan.plan plan.Plan fit.fit fit.memory_sizes",
+            """plan.plan_file plan.plan_shape plan.shape_model plan.file_model plan.plan plan.Plan
+            fit.fit fit.memory_sizes""",
         ),
         group("Shapes", "vizggml.llama", "shapes.shape_named shapes.hparams_of shapes.tensor_shapes"),
         group(
@@ -155,7 +157,7 @@ FIGURES = Room(
     "figures.html",
     "Traces, figures, exports",
     "What reads a trace: sentences, pictures, files for other programs. Each export is a method of a trace too: "
-    "`trace.to_svg(path, pane=\"kv\")`.",
+    '`trace.to_svg(path, pane="kv")`.',
     (
         group("Exports", "vizggml.export", "to_html to_svg to_png to_pdf to_gif to_csv to_perfetto to_dot"),
         group("Two traces", "vizggml.export", "compare_html.compare_to_html"),
@@ -167,7 +169,7 @@ FIGURES = Room(
             "vizggml.timeline",
             """schema.fields_of schema.columns_of schema.Field columns.Columns columns.pack columns.unpack
             columns.read_file columns.write_file values.Values values.sample_values""",
-            "What the pages on the [trace file](trace-file.html) describe, in Python.",
+            "What the pages on files describe, in Python.",
         ),
         group("Events", "vizggml.events", "bus.Event bus.Bus bus.event"),
     ),
