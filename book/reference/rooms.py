@@ -69,7 +69,8 @@ ENGINE = Room(
             "Builders: element by element",
             "vizggml.ggml",
             """add add_inplace sub sub_inplace mul mul_inplace div div_inplace add1 add_id scale scale_inplace
-            scale_bias clamp fill sqr sqr_inplace sqrt sqrt_inplace log log_inplace sin sin_inplace cos cos_inplace leaky_relu""",
+            scale_bias clamp fill sqr sqr_inplace sqrt sqrt_inplace log log_inplace sin sin_inplace cos
+            cos_inplace leaky_relu""",
             "The second operand of `add`, `sub`, `mul` and `div` is repeated to the shape of the first. What ends in "
             "`_inplace` writes over its first operand.",
         ),
