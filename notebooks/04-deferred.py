@@ -14,9 +14,10 @@
 # %% [markdown]
 # # Chapter 4: Deferred execution and reuse
 #
-# You can make tensors, view them, and give them memory. Now you would like many of them to share the same memory. Whoever
-# gives a place away must know that nobody will read it any more; and that cannot be known halfway. NumPy, which computes
-# each line when it meets it, shows the price:
+# You can make tensors ([chapter 1](01-tensors.ipynb)), view them ([2](02-views.ipynb)), and give them memory
+# ([3](03-memory.ipynb)). Now you would like many of them to share the same memory. Whoever gives a place away must know
+# that nobody will read it any more; and halfway through a computation nobody knows that. NumPy computes each line when it
+# meets it. This is the price:
 
 # %%
 import tracemalloc
@@ -33,9 +34,8 @@ b = a * 2
 y = b - 3
 held, peak = tracemalloc.get_traced_memory()
 tracemalloc.stop()
-print(
-    f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held"
-)
+print(f"the result: {y.nbytes:,} bytes")
+print(f"held:       {held:,} bytes, {held / y.nbytes:.1f} times as many")
 
 # %% [markdown]
 # Python cannot know that `a` and `b` are done with: perhaps your next line reads them. ggml wants to see the whole
@@ -55,14 +55,14 @@ def label(op, *src):
 
 
 def compute(t):
-    return (
-        OPS[t["op"]](*map(compute, t["src"])) if t["op"] else t["value"]
-    )
+    if t["op"] is None:
+        return t["value"]
+    return OPS[t["op"]](*map(compute, t["src"]))
 
 
 x = {"op": None, "value": np.array([1.0, 2.0])}
 y = label("mul", label("add", x, x), x)
-print("before:", y["op"], [s["op"] for s in y["src"]])
+print("before:  ", y["op"], "of", [s["op"] for s in y["src"]])
 print("computed:", compute(y))
 
 # %% [markdown]
@@ -78,13 +78,14 @@ with vg.record() as trace:
     wx = ggml.mul_mat(c, W, x).set_name("wx")
     y = ggml.relu(c, wx).set_name("y")
 
-print(
-    f"{sum(t.nbytes for t in (W, x, wx, y)):,} bytes of numbers described in {c.used_mem:,} bytes of arena"
-)
+described = sum(t.nbytes for t in (W, x, wx, y))
+print(f"described: {described:,} bytes of numbers")
+print(f"in arena:  {c.used_mem:,} bytes of records")
 print("y:  op", y.op, " src", [s.name for s in y.src], " data", y.data)
 
 # %% [markdown]
-# Step through it. Each builder appends one object to the arena; nothing else happens.
+# `data None`: nobody has computed anything, and there is nowhere to put it. Step through it. Each builder appends one
+# object to the arena; nothing else happens.
 
 # %%
 vg.view(trace, panes=["arena", "events"])
@@ -140,7 +141,9 @@ print("sqr_inplace: ", squared_plus_itself(ggml.sqr_inplace))
 #
 # So the models of llama.cpp almost never say `_inplace`. They write plain operations, and the graph allocator, which has
 # seen the whole recipe, decides for itself. For every node it asks each source in turn: may the result lie where you lie?
-# Here is a small graph for each answer. `w` is a weight, `i` an input; look at the node named `n`.
+#
+# Let it tell you its reasons. In the small graphs below, `w` is a weight with memory of its own, `i` is an input that the
+# plan must find a place for, and `n` is the node to watch.
 
 
 # %%
@@ -154,64 +157,86 @@ def asked(build):
     galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
     with vg.record() as trace:
         galloc.reserve(g)
-    print(
-        *(
-            s
-            for s in trace.sentences("ParentReused", "ParentRefused")
-            if s.startswith("n ")
-        ),
-        sep="\n",
-    )
+    answers = trace.sentences("ParentReused", "ParentRefused")
+    lessons.tell(*(told for told in answers if told.startswith("n ")))
     return trace
 
 
+# %% [markdown]
+# **The op.** It must be able to write over what it reads, element by element or a row at a time (`ggml_op_can_inplace`
+# lists the ops that can). A matrix product reads its rows again and again.
+
+
+# %%
 def product(c, w, i):
     return ggml.mul_mat(c, w, i).set_name("n")
 
 
+_ = asked(product)
+
+# %% [markdown]
+# **Whose memory.** The source must lie in memory that the plan gives away. Weights do not; the next source may.
+
+
+# %%
 def weight_first(c, w, i):
     return ggml.add(c, w, i).set_name("n")
 
 
+_ = asked(weight_first)
+
+# %% [markdown]
+# **An output.** You want to read it when all is done.
+
+
+# %%
 def output(c, w, i):
     p = ggml.sqr(c, i).set_name("p").set_output()
     return ggml.scale(c, p, 2.0).set_name("n")
 
 
-def other_shape(c, w, i):
-    p = ggml.sqr(c, c.new_tensor("F32", (8,))).set_name("p")
-    return ggml.add(c, w, p).set_name("n")
+_ = asked(output)
+
+# %% [markdown]
+# **The layout.** Type, shape and strides must be those of the result. Here one row `p` is added to all rows of `w`.
 
 
+# %%
+def one_row(c, w, i):
+    row = c.new_tensor("F32", (8,), name="row")
+    return ggml.add(c, w, ggml.sqr(c, row).set_name("p")).set_name("n")
+
+
+_ = asked(one_row)
+
+# %% [markdown]
+# **Other readers.** `n` must be the last to read it. Here the sum still wants `p`.
+
+
+# %%
 def read_again(c, w, i):
     p = ggml.sqr(c, i).set_name("p")
     return ggml.add(c, ggml.scale(c, p, 2.0).set_name("n"), p)
 
 
+_ = asked(read_again)
+
+# %% [markdown]
+# **Views.** Nor may a view be left that somebody will read.
+
+
+# %%
 def viewed(c, w, i):
     p = ggml.sqr(c, i).set_name("p")
     row = ggml.view_1d(c, p, 8, 0).set_name("row of p")
     return ggml.mul_mat(c, row, ggml.scale(c, p, 2.0).set_name("n"))
 
 
-for build in (
-    product,
-    weight_first,
-    output,
-    other_shape,
-    read_again,
-    viewed,
-):
-    print(f"{build.__name__}:")
-    trace = asked(build)
+trace = asked(viewed)
 
 # %% [markdown]
-# Read it as a list of conditions. The *op* must be able to write over what it reads, element by element or a row at a
-# time (`ggml_op_can_inplace` lists such ops; a matrix product reads its rows again and again). The source must lie in
-# the plan's memory, not among the weights. It must not be an *output*. Its type and shape must be those of the result.
-# And nobody else may need it: one child left, no views.
-#
-# In the last graph, two results need two places; `p` took over that of `i`, but `n` could not go there too.
+# Step through this last one. `p` takes over the place of `i`, whose only reader it is: one rectangle on top of the other.
+# `n` may not follow it, and needs a second place.
 
 # %%
 vg.view(trace, panes=["timeline", "events"])
@@ -239,11 +264,13 @@ context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
 context.decode([5])
 graph = context.step_graph(1)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
-print(f"build: {fastest(context.step_graph):.1f} ms")
-print(f"plan:  {fastest(lambda: galloc.reserve(graph)):.1f} ms")
-print(
-    f"compute, with a graph that stands: {fastest(lambda: context.decode([5])):.1f} ms"
-)
+ways = {
+    "build the graph": context.step_graph,
+    "plan its places": lambda: galloc.reserve(graph),
+    "compute it     ": lambda: context.decode([5]),
+}
+for name, work in ways.items():
+    print(f"{name}  {fastest(work):.1f} ms")
 
 # %% [markdown]
 # Building in Python is much slower than in C++, and the tiny model has little to compute, so this exaggerates. But in
@@ -264,7 +291,7 @@ context = vg.load_model("tiny").context(
 def decode(batch, outputs=None):
     with vg.record() as trace:
         context.decode(batch, outputs)
-    print(*trace.sentences("ReuseDecided"), sep="\n")
+    lessons.tell(*trace.sentences("ReuseDecided"))
     return trace
 
 
@@ -275,15 +302,12 @@ trace = decode([7])
 
 # %% [markdown]
 # A prompt of several tokens and a single token do not share a graph. Two single tokens do. The pane below shows every
-# condition, with what the standing graph was built for and what is needed now.
+# condition: what the standing graph had, and what is needed now.
 
 # %%
-decided = next(
-    step
-    for step, event in enumerate(trace.events)
-    if type(event).__name__ == "ReuseDecided"
-)
-vg.view(trace, panes=["reuse", "events"], step=decided)
+kinds = [type(event).__name__ for event in trace.events]
+decided = kinds.index("ReuseDecided")
+vg.view(trace, panes=["reuse"], step=decided, height=680)
 
 # %% [markdown]
 # ## Break them one by one
@@ -335,9 +359,8 @@ _ = decode([5])
 # seen itself. That is why each *input* is asked too. `InputAttnKV` has the last word here:
 
 # %%
-for sentence in trace.sentences("ReuseChecked"):
-    if "must be" in sentence:
-        print(sentence)
+checked = trace.sentences("ReuseChecked")
+lessons.tell(*(told for told in checked if "must be" in told))
 
 # %% [markdown]
 # ## In llama.cpp
@@ -347,23 +370,32 @@ for sentence in trace.sentences("ReuseChecked"):
 # counts them: the line `graphs reused` at the end of its timings. The environment variable
 # `LLAMA_GRAPH_REUSE_DISABLE=1` turns it off, to measure what it saves.
 #
-# How much is it? These many records llama.cpp makes for one token of a real model, if it cannot reuse them:
+# So many nodes llama.cpp makes for one token of a real model, each time that it cannot reuse them:
 
 # %%
 for mode in ("plain", "flash"):
-    print(
-        f"SmolLM2, {mode} attention: {lessons.golden(f'smollm2.nodes.{mode}')} nodes"
-    )
+    nodes = lessons.golden(f"smollm2.nodes.{mode}")
+    print(f"SmolLM2, {mode} attention: {nodes:,} nodes")
+
+# %% [markdown]
+# And this is for which tokens it did so, with the tiny model: first a prompt of 250, then one token at a time. Number 1 is
+# the first that is not 250 tokens wide. Number 7 is the one for which the cache has no cell left among those that the
+# graph looks at.
+
+# %%
+print("llama.cpp built anew for", lessons.golden("tiny.anew.250"))
 
 # %% [markdown]
 # A popular account says that a graph is built once and then serves for the whole conversation. You have seen that it is
 # not so: it serves until something breaks. Also, what is reused is the graph *with its places*. A new graph
-# must be given its places again. That need not mean a new plan, and seldom means a new buffer (chapter 7).
+# must be given its places again. That need not mean a new plan, and seldom means a new buffer
+# ([chapter 7](07-plan.ipynb)).
 
 # %% [markdown]
 # ## Change this and watch
 #
-# `n_prompt` is the length of the prompt: watch at which generated token the graph is built anew. Try 100, 250, 256.
+# The same in our engine. `n_prompt` is the length of the prompt: watch for which of the tokens after it the graph is built
+# anew. Try 100, 255, 256.
 
 # %%
 n_prompt = 250
@@ -371,16 +403,12 @@ n_prompt = 250
 # %%
 context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
 context.decode([5] * n_prompt)
-anew = []
+print(f"a prompt of {n_prompt} tokens, then 12 more")
 for k in range(1, 13):
     before = context.n_reused
     context.decode([5])
     if context.n_reused == before:
-        anew.append(k)
-print(
-    f"a prompt of {n_prompt} tokens, then 12: built anew for number",
-    *anew,
-)
+        print(f"built anew for number {k}")
 
 # %% [markdown]
 # ## Exercises

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 4 章：延迟执行与图的重用
 #
-# 张量会建了，视图会用了，内存也会分了。接下来你想让许多张量共用同一块内存。要把一块地方让出去，就得知道以后再没有人读它；而算到一半时，谁也不知道后面还有什么。NumPy 是读到一行就算一行的，看看代价：
+# 张量会建了（[第 1 章](01-tensors.ipynb)），视图会用了（[第 2 章](02-views.ipynb)），内存也会分了（[第 3 章](03-memory.ipynb)）。接下来你想让许多张量共用同一块内存。要把一块地方让出去，就得知道以后再没有人读它；而算到一半时，谁也不知道后面还有什么。NumPy 读到一行就算一行，代价是这样的：
 
 # %%
 import tracemalloc
@@ -31,9 +31,8 @@ b = a * 2
 y = b - 3
 held, peak = tracemalloc.get_traced_memory()
 tracemalloc.stop()
-print(
-    f"the result has {y.nbytes:,} bytes; {held / y.nbytes:.1f} times that are held"
-)
+print(f"the result: {y.nbytes:,} bytes")
+print(f"held:       {held:,} bytes, {held / y.nbytes:.1f} times as many")
 
 # %% [markdown]
 # Python 无从知道 `a` 和 `b` 已经没用了：说不定下一行就要读。ggml 想先看到整个计算。所以写下计算的时候，什么都不能算。
@@ -52,14 +51,14 @@ def label(op, *src):
 
 
 def compute(t):
-    return (
-        OPS[t["op"]](*map(compute, t["src"])) if t["op"] else t["value"]
-    )
+    if t["op"] is None:
+        return t["value"]
+    return OPS[t["op"]](*map(compute, t["src"]))
 
 
 x = {"op": None, "value": np.array([1.0, 2.0])}
 y = label("mul", label("add", x, x), x)
-print("before:", y["op"], [s["op"] for s in y["src"]])
+print("before:  ", y["op"], "of", [s["op"] for s in y["src"]])
 print("computed:", compute(y))
 
 # %% [markdown]
@@ -73,13 +72,13 @@ with vg.record() as trace:
     wx = ggml.mul_mat(c, W, x).set_name("wx")
     y = ggml.relu(c, wx).set_name("y")
 
-print(
-    f"{sum(t.nbytes for t in (W, x, wx, y)):,} bytes of numbers described in {c.used_mem:,} bytes of arena"
-)
+described = sum(t.nbytes for t in (W, x, wx, y))
+print(f"described: {described:,} bytes of numbers")
+print(f"in arena:  {c.used_mem:,} bytes of records")
 print("y:  op", y.op, " src", [s.name for s in y.src], " data", y.data)
 
 # %% [markdown]
-# 一步步走一遍。每个构建函数往 arena 里追加一个对象，此外什么也没发生。
+# `data None`：谁也没有算过什么，结果也没有地方放。一步步走一遍。每个构建函数往 arena 里追加一个对象，此外什么也没发生。
 
 # %%
 vg.view(trace, panes=["arena", "events"])
@@ -130,7 +129,9 @@ print("sqr_inplace: ", squared_plus_itself(ggml.sqr_inplace))
 # %% [markdown]
 # ## 原地：分配器判断可行才做
 #
-# 所以 llama.cpp 的模型代码几乎从不写 `_inplace`，只写普通的操作；图分配器看过整张菜谱，由它决定。对每个节点，它依次问每个来源：结果能放在你的位置上吗？下面每一种回答配一个小图。`w` 是权重，`i` 是输入，请看名为 `n` 的节点。
+# 所以 llama.cpp 的模型代码几乎从不写 `_inplace`，只写普通的操作；图分配器看过整张菜谱，由它决定。对每个节点，它依次问每个来源：结果能放在你的位置上吗？
+#
+# 让它自己说出理由。下面的小图里，`w` 是权重，有自己的内存；`i` 是输入，位置由规划来找；请看节点 `n`。
 
 
 # %%
@@ -144,61 +145,84 @@ def asked(build):
     galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
     with vg.record() as trace:
         galloc.reserve(g)
-    print(
-        *(
-            s
-            for s in trace.sentences("ParentReused", "ParentRefused")
-            if s.startswith("n ")
-        ),
-        sep="\n",
-    )
+    answers = trace.sentences("ParentReused", "ParentRefused")
+    lessons.tell(*(told for told in answers if told.startswith("n ")))
     return trace
 
 
+# %% [markdown]
+# **op。**它必须能一边读一边盖掉所读的东西，逐个元素或者逐行（`ggml_op_can_inplace` 列出了这样的 op）。矩阵乘法要反复读各行，不行。
+
+
+# %%
 def product(c, w, i):
     return ggml.mul_mat(c, w, i).set_name("n")
 
 
+_ = asked(product)
+
+# %% [markdown]
+# **内存归谁。**来源必须在规划可以分配的内存里。权重不是；那就问下一个来源。
+
+
+# %%
 def weight_first(c, w, i):
     return ggml.add(c, w, i).set_name("n")
 
 
+_ = asked(weight_first)
+
+# %% [markdown]
+# **输出。**全部算完之后，你还要读它。
+
+
+# %%
 def output(c, w, i):
     p = ggml.sqr(c, i).set_name("p").set_output()
     return ggml.scale(c, p, 2.0).set_name("n")
 
 
-def other_shape(c, w, i):
-    p = ggml.sqr(c, c.new_tensor("F32", (8,))).set_name("p")
-    return ggml.add(c, w, p).set_name("n")
+_ = asked(output)
+
+# %% [markdown]
+# **布局。**类型、形状和步长都必须与结果相同。下面是把一行 `p` 加到 `w` 的每一行上。
 
 
+# %%
+def one_row(c, w, i):
+    row = c.new_tensor("F32", (8,), name="row")
+    return ggml.add(c, w, ggml.sqr(c, row).set_name("p")).set_name("n")
+
+
+_ = asked(one_row)
+
+# %% [markdown]
+# **别的读者。**`n` 必须是最后一个读它的。这里后面的加法还要读 `p`。
+
+
+# %%
 def read_again(c, w, i):
     p = ggml.sqr(c, i).set_name("p")
     return ggml.add(c, ggml.scale(c, p, 2.0).set_name("n"), p)
 
 
+_ = asked(read_again)
+
+# %% [markdown]
+# **视图。**也不能还有视图等着别人来读。
+
+
+# %%
 def viewed(c, w, i):
     p = ggml.sqr(c, i).set_name("p")
     row = ggml.view_1d(c, p, 8, 0).set_name("row of p")
     return ggml.mul_mat(c, row, ggml.scale(c, p, 2.0).set_name("n"))
 
 
-for build in (
-    product,
-    weight_first,
-    output,
-    other_shape,
-    read_again,
-    viewed,
-):
-    print(f"{build.__name__}:")
-    trace = asked(build)
+trace = asked(viewed)
 
 # %% [markdown]
-# 把它读成一串条件。*op* 必须能一边读一边盖掉所读的东西，逐元素或者逐行（`ggml_op_can_inplace` 列出了这样的 op；矩阵乘法要反复读各行，不在其中）。来源必须在规划的内存里，不能是权重。它不能是*输出*。类型和形状必须与结果相同。最后，不能有别人还需要它：只剩一个孩子，没有视图。
-#
-# 最后一个图里，两个结果需要两个位置；`p` 占了 `i` 的，`n` 却不能也放到那里。
+# 把最后这个图走一遍。`i` 只有 `p` 一个读者，所以 `p` 占了它的位置：两个矩形叠在一起。`n` 不能跟着放进去，只好另占一处。
 
 # %%
 vg.view(trace, panes=["timeline", "events"])
@@ -225,11 +249,13 @@ context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
 context.decode([5])
 graph = context.step_graph(1)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
-print(f"build: {fastest(context.step_graph):.1f} ms")
-print(f"plan:  {fastest(lambda: galloc.reserve(graph)):.1f} ms")
-print(
-    f"compute, with a graph that stands: {fastest(lambda: context.decode([5])):.1f} ms"
-)
+ways = {
+    "build the graph": context.step_graph,
+    "plan its places": lambda: galloc.reserve(graph),
+    "compute it     ": lambda: context.decode([5]),
+}
+for name, work in ways.items():
+    print(f"{name}  {fastest(work):.1f} ms")
 
 # %% [markdown]
 # Python 建图比 C++ 慢得多，tiny 模型要算的又少，所以这里的比重是夸大了的。但在 C++ 里，这也是每个 token 都要做的事，而且多半白做：下一个 token 的图，建出来还是一样。
@@ -248,7 +274,7 @@ context = vg.load_model("tiny").context(
 def decode(batch, outputs=None):
     with vg.record() as trace:
         context.decode(batch, outputs)
-    print(*trace.sentences("ReuseDecided"), sep="\n")
+    lessons.tell(*trace.sentences("ReuseDecided"))
     return trace
 
 
@@ -258,15 +284,12 @@ decode([5])
 trace = decode([7])
 
 # %% [markdown]
-# 多个 token 的 prompt 和单个 token 不能共用一个图，两次单个 token 可以。下面的面板列出每个条件：现有的图是为什么建的，现在需要什么。
+# 多个 token 的 prompt 和单个 token 不能共用一个图，两次单个 token 可以。下面的面板列出每个条件：现有的图是多少，现在需要多少。
 
 # %%
-decided = next(
-    step
-    for step, event in enumerate(trace.events)
-    if type(event).__name__ == "ReuseDecided"
-)
-vg.view(trace, panes=["reuse", "events"], step=decided)
+kinds = [type(event).__name__ for event in trace.events]
+decided = kinds.index("ReuseDecided")
+vg.view(trace, panes=["reuse"], step=decided, height=680)
 
 # %% [markdown]
 # ## 逐个打破
@@ -314,30 +337,34 @@ _ = decode([5])
 # 假如只比较批次，第 257 个 token 就会用 256 列的 mask 来算：它看不到自己。所以每个*输入*也要问一遍。这里最后表态的是 `InputAttnKV`：
 
 # %%
-for sentence in trace.sentences("ReuseChecked"):
-    if "must be" in sentence:
-        print(sentence)
+checked = trace.sentences("ReuseChecked")
+lessons.tell(*(told for told in checked if "must be" in told))
 
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
 # 这些条件在 `llm_graph_params::allow_reuse`（`src/llama-graph.h`）和各个输入的 `can_reuse`（`src/llama-graph.cpp`）里；作决定的是 `llama_context::process_ubatch`（`src/llama-context.cpp`）。llama.cpp 会计数：最后的计时信息里有一行 `graphs reused`。环境变量 `LLAMA_GRAPH_REUSE_DISABLE=1` 关掉重用，可以量一量它省了多少。
 #
-# 省的是多少？一个真实的模型，如果不能重用，llama.cpp 每个 token 要建这么多条记录：
+# 一个真实的模型，每次不能重用时，llama.cpp 为一个 token 要建这么多节点：
 
 # %%
 for mode in ("plain", "flash"):
-    print(
-        f"SmolLM2, {mode} attention: {lessons.golden(f'smollm2.nodes.{mode}')} nodes"
-    )
+    nodes = lessons.golden(f"smollm2.nodes.{mode}")
+    print(f"SmolLM2, {mode} attention: {nodes:,} nodes")
 
 # %% [markdown]
-# 有一种流行的说法：图只建一次，整场对话一直用它。你已经看到并非如此：它只用到某个条件被打破为止。另外，重用的是图*连同各张量的位置*。新建的图要重新给定位置；但不一定要重新规划，更少需要新的缓冲区（见第 7 章）。
+# 下面是它在 tiny 模型上为哪些 token 重建了图：先是 250 个 token 的 prompt，然后每次一个。第 1 个，因为它不再是 250 个 token 宽；第 7 个，因为图所看到的格子里已经没有空的了。
+
+# %%
+print("llama.cpp built anew for", lessons.golden("tiny.anew.250"))
+
+# %% [markdown]
+# 有一种流行的说法：图只建一次，整场对话一直用它。你已经看到并非如此：它只用到某个条件被打破为止。另外，重用的是图*连同各张量的位置*。新建的图要重新给定位置；但不一定要重新规划，更少需要新的缓冲区（见[第 7 章](07-plan.ipynb)）。
 
 # %% [markdown]
 # ## 改一改，看一看
 #
-# `n_prompt` 是 prompt 的长度：看生成到第几个 token 时图被重建。试试 100、250、256。
+# 在我们的引擎里看同一件事。`n_prompt` 是 prompt 的长度：看之后的第几个 token 让图重建。试试 100、255、256。
 
 # %%
 n_prompt = 250
@@ -345,16 +372,12 @@ n_prompt = 250
 # %%
 context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
 context.decode([5] * n_prompt)
-anew = []
+print(f"a prompt of {n_prompt} tokens, then 12 more")
 for k in range(1, 13):
     before = context.n_reused
     context.decode([5])
     if context.n_reused == before:
-        anew.append(k)
-print(
-    f"a prompt of {n_prompt} tokens, then 12: built anew for number",
-    *anew,
-)
+        print(f"built anew for number {k}")
 
 # %% [markdown]
 # ## 练习

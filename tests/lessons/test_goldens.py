@@ -81,3 +81,9 @@ def test_a_file_that_llama_cpp_quantized() -> None:
 def test_the_cpu_alone_has_one_split() -> None:
     runs: list[dict[str, Any]] = json.loads((RECORDED / "llama_plan.json").read_text())
     assert {r["found"]["splits"] for r in runs} == {golden("cpu.splits")}
+
+
+def test_graphs_built_anew_after_a_prompt() -> None:
+    runs: list[dict[str, Any]] = json.loads((RECORDED / "llama_reuse.json").read_text())
+    anew = {run["n_prompt"]: run["anew"] for run in runs}
+    assert golden("tiny.anew.250") == ", ".join(map(str, anew[250]))

@@ -158,6 +158,15 @@ class TokenDataArray(ctypes.Structure):
     _fields_ = [("data", POINTER(TokenData)), ("size", c_size_t), ("selected", c_int64), ("sorted", c_bool)]
 
 
+class PerfContextData(ctypes.Structure):
+    """`struct llama_perf_context_data`, include/llama.h."""
+
+    _fields_: ClassVar[list[tuple[str, Any]]] = [
+        *((name, ctypes.c_double) for name in ("t_start_ms", "t_load_ms", "t_p_eval_ms", "t_eval_ms")),
+        *((name, c_int32) for name in ("n_p_eval", "n_eval", "n_reused")),
+    ]
+
+
 class ChainParams(ctypes.Structure):
     """`llama_sampler_chain_params`, include/llama.h."""
 
@@ -187,6 +196,7 @@ class Native:
             ("llama_decode", c_int32, [ptr, Batch]),
             ("llama_get_logits", POINTER(c_float), [ptr]),
             ("llama_get_memory", ptr, [ptr]),
+            ("llama_perf_context", PerfContextData, [ptr]),
             ("llama_memory_seq_rm", c_bool, [ptr, c_int32, c_int32, c_int32]),
             ("llama_memory_seq_cp", None, [ptr, c_int32, c_int32, c_int32, c_int32]),
             ("llama_memory_seq_keep", None, [ptr, c_int32]),
@@ -319,6 +329,12 @@ class NativeContext:
         if not self.handle:
             raise RuntimeError("".join(self.native.log[-5:]))
         self.n_past = 0
+
+    @property
+    def n_reused(self) -> int:
+        """How many decodes have used the graph of the last one again."""
+        count: int = self.native.llama_perf_context(self.handle).n_reused
+        return count
 
     def logged(self, pattern: str) -> str:
         """The first group of `pattern` in what was logged since this context was made."""

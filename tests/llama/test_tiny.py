@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from tests.goldens.record_llama import settings
+from tests.goldens.record_reuse import built_anew
 from tests.llama.oracle import wheel
 from vizggml.llama.model import load_model
 from vizggml.llama.models import resolve_model
 
-STORIES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "goldens" / "tiny.json").read_text())
+GOLDENS = Path(__file__).parents[1] / "goldens"
+STORIES: list[dict[str, Any]] = json.loads((GOLDENS / "tiny.json").read_text())
+REUSE: list[dict[str, Any]] = json.loads((GOLDENS / "llama_reuse.json").read_text())
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda s: f"{len(s['ids'])}-{'flash' if s['flash_attn'] else 'plain'}")
@@ -38,6 +41,21 @@ def test_the_wheel_loads_it_and_goes_on_the_same() -> None:
                 tokens.append(token)
                 token = int(context.decode([token])[-1].argmax())
     assert tokens == story["tokens"][:16]
+
+
+@pytest.mark.parametrize("run", REUSE, ids=lambda run: run["n_prompt"])
+def test_the_graph_is_built_anew_for_the_same_tokens(run: dict[str, Any]) -> None:
+    """Recorded from the pin; one of them asked of the live library too."""
+    context = load_model("tiny").context(n_ctx=512, n_threads=1)
+    context.decode([5] * run["n_prompt"])
+    counts = [context.n_reused]
+    for _ in range(run["after"]):
+        context.decode([5])
+        counts.append(context.n_reused)
+    assert [k for k in range(1, run["after"] + 1) if counts[k] == counts[k - 1]] == run["anew"]
+    if run["n_prompt"] == 250:
+        with wheel().model(resolve_model("tiny")) as model:
+            assert built_anew(model, 250, 12) == run["anew"]
 
 
 def test_it_fits() -> None:

@@ -52,6 +52,16 @@ PRINTED = {
         "CPU_Mapped: 96576768 bytes, weights>",
         "llama.cpp: 96,576,768 bytes in CPU_Mapped",
     ],
+    "04-deferred": [
+        "described: 40,001,200,000 bytes of numbers\nin arena:  1,472 bytes",
+        "sqr:          [ 2.  6. 12.]\nsqr_inplace:  [ 2.  8. 18.]",
+        "n cannot be written over p: views of p are still needed.",
+        "ubatch.n_seqs_unq (params) was 1, and 2 is",
+        "kq_mask.ne[0] was 256 and must be 512",
+        "plain attention: 1,086 nodes",
+        "llama.cpp built anew for 1, 7",
+        "built anew for number 1\nbuilt anew for number 7",
+    ],
     "05-galloc": [
         "wx goes to offset 0 of chunk 0, its free end",
         "wx+b goes to offset 8 of chunk 0, its free end",

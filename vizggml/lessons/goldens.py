@@ -20,6 +20,7 @@ LLAMA_GRAPHS = "tests/goldens/llama_graphs.json.gz"
 LLAMA_BUFFERS = "tests/goldens/llama_buffers.json"
 LLAMA_QUANTIZE = "tests/goldens/llama_quantize.json.gz"
 LLAMA_PLAN = "tests/goldens/llama_plan.json"
+LLAMA_REUSE = "tests/goldens/llama_reuse.json"
 
 GOLDENS: dict[str, Golden] = {
     "smollm2.nodes.plain": Golden(1086, "nodes", LLAMA_GRAPHS),
@@ -43,6 +44,7 @@ GOLDENS: dict[str, Golden] = {
     "smollm2.compute.plain.8192": Golden(174467072, "bytes", LLAMA_BUFFERS),
     "tiny.quantize.Q4_K_M.bytes": Golden(2095776, "bytes", LLAMA_QUANTIZE),
     "tiny.quantize.Q4_K_M.sha256": Golden("319da9f1dd9dc601", "digits of SHA-256", LLAMA_QUANTIZE),
+    "tiny.anew.250": Golden("1, 7", "numbers of the tokens after a prompt of 250", LLAMA_REUSE),
     "cpu.splits": Golden(1, "splits of every graph, with the CPU alone", LLAMA_PLAN),
 }
 
