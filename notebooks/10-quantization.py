@@ -392,8 +392,8 @@ for kind in ("Q4_0", "Q4_K", "Q3_K", "IQ3_S", "Q2_K"):
     print(f"{kind:>7}  {e:7.2%} -> {f:6.2%}    {c:7.2%} -> {d:6.2%}")
 
 # %% [markdown]
-# By importance all of them gain, and those of few bits most. `Q4_K` and `Q3_K` get *worse* by the plain measure, as they give up
-# what does not matter. And `IQ3_S` passes `Q3_K`: the IQ types were made to be used with importance. The smallest refuse
+# By importance all of them gain, and those of few bits most. By the plain measure some get *worse*: they give up what
+# does not matter. And `IQ3_S` passes `Q3_K`: the IQ types were made to be used with importance. The smallest refuse
 # to do without it (`tensor_requires_imatrix` in `src/llama-quant.cpp`). A reader of the file need not know: the format of
 # the blocks is the same with and without.
 #

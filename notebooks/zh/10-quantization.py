@@ -46,6 +46,7 @@ print(f"the largest is {most:.3f}; half are within ±{median:.3f}")
 #
 # 4 比特的编码取 0 到 15，代表 -8 到 7 这 16 个*级别*（level），权重就是 `scale * level`。整个矩阵只用一个缩放系数（scale），最大的那个权重就决定了其余所有权重有多粗糙。如果一行里每几个相邻的权重组成一*块*（block），各有自己的缩放系数，级别就能贴合这一块；可缩放系数也是数，也要占比特：半精度浮点，16 个。
 
+
 # %%
 def error(back, x):
     return np.sqrt(np.mean((back - x) ** 2) / np.mean(x**2))
@@ -150,6 +151,7 @@ for f in opened.fields:
 
 # %% [markdown]
 # 还是 4.5 比特，却多出了最小值。常有人说 K 块“用 8 个字节存 8 个缩放系数”，或者说存的是浮点数。其实是 16 个 6 比特的数要放进 12 个字节。怎么放？问引擎就行：在一个全空的块里只把一个比特置 1，看哪个缩放系数（`s0` 到 `s7`）或最小值（`m0` 到 `m7`）不再是 0。
+
 
 # %%
 def owner(byte, bit):
@@ -339,6 +341,7 @@ print(f"{ratio:.0f} times as much as the median")
 # %% [markdown]
 # 量化器用它给误差加权。两种量法都看看：一种对所有误差一视同仁，一种按各自的代价。
 
+
 # %%
 def cost(back):
     off = np.sum(importance * (back - weights) ** 2)
@@ -354,7 +357,7 @@ for kind in ("Q4_0", "Q4_K", "Q3_K", "IQ3_S", "Q2_K"):
     print(f"{kind:>7}  {e:7.2%} -> {f:6.2%}    {c:7.2%} -> {d:6.2%}")
 
 # %% [markdown]
-# 按重要性来量，所有类型都有改善，比特少的改善最多。用一视同仁的量法，`Q4_K` 和 `Q3_K` 反而*变差*了，因为它们放弃了不要紧的部分。而 `IQ3_S` 超过了 `Q3_K`：IQ 系列本来就是配合重要性设计的，其中最小的几种没有它就拒绝工作（`src/llama-quant.cpp` 中的 `tensor_requires_imatrix`）。读文件的程序不必知道这些：有没有用过重要性，块的格式都一样。
+# 按重要性来量，所有类型都有改善，比特少的改善最多。用一视同仁的量法，有几种反而*变差*了，因为它们放弃了不要紧的部分。而 `IQ3_S` 超过了 `Q3_K`：IQ 系列本来就是配合重要性设计的，其中最小的几种没有它就拒绝工作（`src/llama-quant.cpp` 中的 `tensor_requires_imatrix`）。读文件的程序不必知道这些：有没有用过重要性，块的格式都一样。
 #
 # ## 整个文件
 #
