@@ -53,6 +53,18 @@ def test_cache_of_smollm2(kind: str) -> None:
     assert golden(f"smollm2.kv.{kind}.nodes") == found["nodes"]
 
 
+def test_caches_of_a_model_with_windows() -> None:
+    plans: list[dict[str, Any]] = json.loads((RECORDED / "gemma3.json").read_text())["plans"]
+    shape = {"n_layer": 5, "n_head_kv": 1, "head_dim": 128, "n_swa": 1024, "swa_pattern": 2}
+    settings = {"n_ctx": 2000, "n_ubatch": 512, "type_k": "F16", "type_v": "BF16", "swa_full": False}
+    found = [
+        p["found"]["kv"]
+        for p in plans
+        if shape.items() <= p["shape"].items() and settings.items() <= p["settings"].items()
+    ]
+    assert found == [[golden("gemma3.kv.whole"), golden("gemma3.kv.window")]]
+
+
 @pytest.mark.parametrize(("model", "n_ctx"), [("smollm2", 2048), ("smollm2", 8192), ("minimind", 8192)])
 @pytest.mark.parametrize(("mode", "flash"), [("plain", False), ("flash", True)])
 def test_compute_buffers(model: str, n_ctx: int, mode: str, flash: bool) -> None:

@@ -70,6 +70,15 @@ PRINTED = {
         "    W at   0\n    x at  32\n    b at  64\n   wx at  96\n wx+b at  96\n  out at  96",
         "the buffer has 128 bytes",
     ],
+    "08-kv-cache": [
+        "text of 64: 2,006 tokens given",
+        "the same, bit for bit: True",
+        "new token, 7    0    0    0    0    0    0 -inf    0 -inf -inf",
+        "2,147,483,648 bytes: 2.0 GiB",
+        "layers [0, 1, 2]: 256 cells, 393,216 bytes",
+        "25,067,520   25,067,520   25,067,520           1,296  1,296",
+        "window: 2,359,296 bytes, by hand 2,359,296",
+    ],
     "11-backends": [
         "DEV0: nodes 93 to 129",
         "the same logits: True",

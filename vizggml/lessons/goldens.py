@@ -21,6 +21,7 @@ LLAMA_BUFFERS = "tests/goldens/llama_buffers.json"
 LLAMA_QUANTIZE = "tests/goldens/llama_quantize.json.gz"
 LLAMA_PLAN = "tests/goldens/llama_plan.json"
 LLAMA_REUSE = "tests/goldens/llama_reuse.json"
+GEMMA3 = "tests/goldens/gemma3.json"
 
 GOLDENS: dict[str, Golden] = {
     "smollm2.nodes.plain": Golden(1086, "nodes", LLAMA_GRAPHS),
@@ -36,6 +37,8 @@ GOLDENS: dict[str, Golden] = {
     "smollm2.kv.f16.nodes": Golden(936, "nodes", LLAMA_BUFFERS),
     "smollm2.kv.q8_0": Golden(25067520, "bytes", LLAMA_BUFFERS),
     "smollm2.kv.q8_0.nodes": Golden(1296, "nodes", LLAMA_BUFFERS),
+    "gemma3.kv.whole": Golden(2097152, "bytes, of 2 layers that see everything", GEMMA3),
+    "gemma3.kv.window": Golden(2359296, "bytes, of 3 layers with a window of 1,024", GEMMA3),
     "minimind.compute.flash.8192": Golden(27277312, "bytes", LLAMA_BUFFERS),
     "minimind.compute.plain.8192": Golden(160442368, "bytes", LLAMA_BUFFERS),
     "smollm2.compute.flash.2048": Golden(107493376, "bytes", LLAMA_BUFFERS),
