@@ -14,27 +14,101 @@
 # %% [markdown]
 # # Chapter 5: The graph allocator
 #
-# A decode step of a small model computes hundreds of tensors, and most of them are needed only for a moment. If each
-# had memory of its own, the compute buffer would be many times larger than it is. Before anything is computed, ggml's
-# *graph allocator* (`ggml_gallocr`) plays the graph through once and plans where every tensor will lie, so that memory
-# is used again as soon as the last reader of a tensor is done.
-#
-# First on three tensors, by hand; then on the graph of a real step.
-
-# %% [markdown]
-# ## Three allocations
-#
-# The graph is `relu(W x + b)`. `W`, `x` and `b` have memory of their own, as weights do. That leaves three
-# results of 8 bytes each: `wx`, `wx+b` and `out`.
-#
-# For the textbook's version we switch two things off that ggml does: a result may not take the place of its parent
-# (`in_place=False`), and offsets are rounded to 8 bytes instead of 32.
+# You have written a computation down, and nothing has been computed yet
+# ([chapter 4](04-deferred.ipynb)). Before anything can be, every result needs a place in memory. How much memory is that?
 
 # %%
 import vizggml as vg
 from vizggml import ggml, lessons
 
 
+def real_step(name="tiny", n_tokens=32, flash_attn=False):
+    context = vg.load_model(name).context(
+        n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
+    )
+    return context.step_graph(n_tokens)
+
+
+own = [t for t in real_step().nodes if t.view_src is None]
+print(f"{len(own)} results, {sum(t.nbytes for t in own):,} bytes")
+del own
+
+# %% [markdown]
+# That is a toy model and a batch of 32 tokens. Most of these results are read by the next node or two, and then by nobody
+# again. So you would like to use their memory again; but which, and where exactly?
+#
+# The *graph allocator* (`ggml_gallocr`) decides it before anything runs. It goes through the graph once, node by node,
+# takes a place for each result, and gives the place back after its last reader. It hands out offsets, not memory: at the
+# end it knows how large the buffer must be.
+
+# %% [markdown]
+# ## A free list in 25 lines
+#
+# All that it needs is a list of what is free, sorted by offset. Here is one. To place a tensor, take the smallest block
+# that has room (*best fit*), and cut the tensor off its front: the block is *split*. To free a tensor, put its bytes
+# back, and *merge* them with a free block that ends where they begin, or begins where they end.
+
+# %%
+import bisect
+
+END = 1 << 40
+
+
+def best(fits):
+    # the smallest; of equals the last, as in ggml
+    return min(fits, key=lambda block: (block[1], -block[0]))
+
+
+class FreeList:
+    def __init__(self, choose=best):
+        self.blocks = [(0, END)]  # (offset, size), sorted by offset
+        self.choose = choose
+        self.peak = 0
+
+    def alloc(self, size):
+        fits = [block for block in self.blocks if block[1] >= size]
+        offset, room = self.choose(fits)
+        self.blocks.remove((offset, room))
+        if room > size:
+            bisect.insort(self.blocks, (offset + size, room - size))
+        self.peak = max(self.peak, offset + size)
+        return offset
+
+    def free(self, offset, size):
+        for at, room in self.blocks[:]:
+            if at + room == offset:
+                self.blocks.remove((at, room))
+                offset, size = at, room + size
+            elif offset + size == at:
+                self.blocks.remove((at, room))
+                size += room
+        bisect.insort(self.blocks, (offset, size))
+
+
+# %% [markdown]
+# The last block has no end: it is all that the buffer may still grow into. `peak` is how far it has grown.
+
+# %% [markdown]
+# ## Three tensors in 16 bytes
+#
+# Place the results of `relu(W x + b)`: 8 bytes each. When `out` is placed, who still needs `wx`? Only `wx+b` has read it.
+
+# %%
+pool = FreeList()
+wx = pool.alloc(8)
+wx_b = pool.alloc(8)
+pool.free(wx, 8)
+print("free before out is placed:", pool.blocks[:-1])
+out = pool.alloc(8)
+print(f"wx at {wx}, wx+b at {wx_b}, out at {out}; peak {pool.peak}")
+
+# %% [markdown]
+# Now the real thing. `W`, `x` and `b` have memory of their own, as weights do. For the same result as above we
+# switch two things off that ggml does: a result may not be written over its source (`in_place=False`), and offsets are
+# multiples of 8 instead of 32.
+
+
+# %%
 def relu_graph(weights_have_memory):
     c = ggml.Context(mem_size=1 << 20, no_alloc=True)
     W = c.new_tensor("F32", (3, 2), name="W")
@@ -43,42 +117,158 @@ def relu_graph(weights_have_memory):
     if weights_have_memory:
         ggml.alloc_ctx_tensors_from_buft(c, ggml.cpu_buffer_type())
     wx = ggml.mul_mat(c, W, x).set_name("wx")
-    out = ggml.relu(c, ggml.add(c, wx, b).set_name("wx+b")).set_name(
-        "out"
-    )
+    wx_b = ggml.add(c, wx, b).set_name("wx+b")
+    out = ggml.relu(c, wx_b).set_name("out")
     g = ggml.Graph(c)
     g.build_forward_expand(out)
     return g
 
 
 g = relu_graph(weights_have_memory=True)
-[node.name for node in g.nodes], [leaf.name for leaf in g.leafs]
-
-# %%
-galloc = ggml.GraphAllocator(
-    ggml.cpu_buffer_type(alignment=8), in_place=False
-)
+by_8 = ggml.cpu_buffer_type(alignment=8)
+galloc = ggml.GraphAllocator(by_8, in_place=False)
 with vg.record() as trace:
     galloc.reserve(g)
-
-for sentence in trace.sentences("BlockChosen", "TensorFreed"):
-    print(sentence)
+lessons.tell(*trace.sentences("BlockChosen", "TensorFreed"))
 print("the buffer has", galloc.get_buffer_size(), "bytes")
 
 # %% [markdown]
-# Two blocks are taken from the end of the chunk. Then `wx` is freed: nobody will read it again. Its 8 bytes are a hole at
-# offset 0, and `out` needs just 8 bytes: *best fit, exactly*. Three tensors, 16 bytes.
-#
-# Step through it. Watch the free list in the memory map: the block at 0 appears, and disappears.
+# Step through it with **→**. The strip on top is the buffer; the *Free list* is `pool.blocks`. In the search
+# for `out` each block is looked at in turn, and you are told why it wins or loses. **Why?** takes you from a step to what
+# caused it: from a free block back to the reader that was the last.
 
 # %%
-vg.view(trace, panes=["map", "timeline", "events"])
+vg.view(trace, panes=["map", "free", "timeline", "events"])
 
 # %% [markdown]
-# ## What ggml really does
+# ## Splits and merges
 #
-# Now ggml's way. Offsets are multiples of 32, and `ADD` and `UNARY` are among the ops that may write over their own
-# parent, when nobody else needs it.
+# Three equal tensors never leave a remainder. Here are six of different sizes; `+` places one, `-` frees it. Say what
+# you expect before you read each line.
+
+# %%
+SIZES = {"a": 64, "b": 96, "c": 64, "d": 32, "e": 32, "f": 32}
+MOVES = "+a +b +c +d +e -b +f -c -a -f -e -d".split()
+
+pool, at = FreeList(), {}
+for sign, name in MOVES:
+    if sign == "+":
+        at[name] = pool.alloc(SIZES[name])
+    else:
+        pool.free(at[name], SIZES[name])
+    *holes, (end, _) = pool.blocks
+    shown = ", ".join(f"{size} at {o}" for o, size in holes)
+    print(f"{sign}{name}  holes: {shown or 'none':22}  end: {end}")
+
+# %% [markdown]
+# `+f` splits the hole that `b` left. `-c` joins the rest of it. `-a` touches no hole, and becomes one. `-f` lies between
+# two, and makes one of three. `-e` and `-d` touch the end, which swallows them.
+#
+# In ggml this list is a `ggml_dyn_tallocr`. It is what the graph allocator asks for each place. Give it the same moves:
+
+# %%
+c = ggml.Context(mem_size=1 << 16, no_alloc=True)
+tensors = {
+    name: c.new_tensor("F32", (size // 4,), name=name)
+    for name, size in SIZES.items()
+}
+talloc, at = ggml.DynTallocr(alignment=32), {}
+with vg.record() as trace:
+    for sign, name in MOVES:
+        if sign == "+":
+            at[name] = talloc.alloc(SIZES[name], tensors[name])
+        else:
+            talloc.free_bytes(at[name], SIZES[name])
+lessons.tell(*trace.sentences("BlockInserted", "BlockMerged"))
+
+# %% [markdown]
+# Choose *BlockMerged* in the list beside *Events* and go from one to the next with **n**. The neighbours are found at
+# once, because the list is sorted by offset: whoever touches the freed bytes stands next to them.
+
+# %%
+vg.view(trace, panes=["map", "free", "events"])
+
+# %% [markdown]
+# ## Why the best fit?
+#
+# You could also take the first block that has room, or the largest. Try all three on six results. Each has a position
+# at which it is made, one at which it is read for the last time, and a size. In the pictures a row is 32 bytes, a column
+# a position.
+
+
+# %%
+def first(fits):
+    return fits[0]
+
+
+def worst(fits):  # the endless block only if no other has room
+    return max(fits[:-1] or fits, key=lambda block: block[1])
+
+
+def place(lives, choose):
+    pool, at = FreeList(choose), {}
+    last = max(died for _, died, _ in lives.values())
+    for p in range(last + 1):
+        for name, (born, _, size) in lives.items():
+            if born == p:
+                at[name] = pool.alloc(size)
+        for name, (_, died, size) in lives.items():
+            if died == p:
+                pool.free(at[name], size)
+    return pool.peak, at
+
+
+def picture(lives, choose):
+    peak, at = place(lives, choose)
+    yield f"     {choose.__name__}: {peak}"
+    for row in range(192, -1, -32):
+        marks = ["."] * 6
+        for name, (born, died, size) in lives.items():
+            if at[name] <= row < at[name] + size:
+                marks[born : died + 1] = name * (died + 1 - born)
+        yield f"{row:3}  {' '.join(marks)}"
+
+
+def compare(lives):
+    rivals = [picture(lives, choose) for choose in (best, first, worst)]
+    for lines in zip(*rivals, strict=True):
+        print(*(f"{line:20}" for line in lines))
+
+
+lives = {
+    "A": (0, 3, 64),
+    "B": (1, 5, 32),
+    "C": (2, 3, 32),
+    "D": (3, 5, 32),
+    "E": (4, 5, 32),
+    "F": (5, 5, 64),
+}
+compare(lives)
+
+# %% [markdown]
+# After position 3 there are two holes: 64 bytes where `A` was, 32 where `C` was. Best fit puts `E` into the narrow one
+# and keeps the wide one for `F`. The others spoil the wide one.
+#
+# ### Change this and watch
+#
+# Then is best fit always best? Let `D` end one position earlier and make `F` larger. Watch where `E` goes, and what is
+# beside it when `D` has gone.
+
+# %%
+d_ends, f_size = 4, 96
+
+# %%
+compare(lives | {"D": (3, d_ends, 32), "F": (5, 5, f_size)})
+
+# %% [markdown]
+# Now first fit wins. No rule that must decide at once is best for every graph: it would have to know what comes later.
+# Best fit is a rule of thumb. How much it matters on a real graph, you will measure below.
+
+# %% [markdown]
+# ## In place
+#
+# Back to three tensors, and ggml's own way. Offsets are now multiples of 32, and a result may be written over
+# its source. `W`, `x` and `b` are placed in the same buffer this time.
 
 # %%
 g = relu_graph(weights_have_memory=False)
@@ -91,50 +281,186 @@ for tensor in (*g.leafs, *g.nodes):
 print("the buffer has", galloc.get_buffer_size(), "bytes")
 
 # %% [markdown]
-# `wx`, `wx+b` and `out` share one place. The reason is in the events:
+# `wx`, `wx+b` and `out` share one place. No free list was asked for the last two: their source was done for, and they
+# took over its bytes.
 
 # %%
-for sentence in trace.sentences("ParentReused", "ParentRefused"):
-    print(sentence)
+lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
-# ## A real decode step
-#
-# The same allocator, on the graph that the tiny model builds for a batch of 32 tokens. The small graph goes first, so
-# that the recording holds this plan alone.
+# A source may refuse. This is the skeleton of a layer: `h` is normed and multiplied, and the result is added to `h`.
 
 # %%
-g = tensor = None
-model = vg.load_model("tiny")
-context = model.context(
-    n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1
-)
-step = context.step_graph(32)
+c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+W = c.new_tensor("F32", (8, 8), name="W")
+ggml.alloc_ctx_tensors_from_buft(c, ggml.cpu_buffer_type())
+h = c.new_tensor("F32", (8,), name="h")
+norm = ggml.rms_norm(c, h, 1e-5).set_name("norm")
+y = ggml.mul_mat(c, W, norm).set_name("y")
+g = ggml.Graph(c)
+g.build_forward_expand(ggml.add(c, y, h).set_name("out"))
+with vg.record() as trace:
+    ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve(g)
+lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
+
+# %% [markdown]
+# `norm` may not destroy `h`, which is read again. `y` may not be written over `norm`: a matrix product reads each row
+# many times. `out` takes over `y`. All conditions, one by one, were in
+# [chapter 4](04-deferred.ipynb).
+
+# %% [markdown]
+# ## Why multiples of 32?
+#
+# A processor loads 32 bytes at once (a register of AVX2), and likes them to begin at a multiple of 32. So each size is
+# rounded up. The price on our three small results, without taking over:
+
+# %%
+g = relu_graph(weights_have_memory=True)
+for alignment in (8, 32, 128):
+    buft = ggml.cpu_buffer_type(alignment=alignment)
+    galloc = ggml.GraphAllocator(buft, in_place=False)
+    size = galloc.reserve_n_size(g)[0]
+    print(f"multiples of {alignment:3}: {size:3} bytes")
+
+# %% [markdown]
+# A real result has thousands of bytes; there, a few more do not matter.
+
+# %% [markdown]
+# ## A real step
+#
+# The step from the first cell. `ggml.graph_liveness` gives each result's first and last position and its bytes, rounded
+# up. Taking over makes *one* life of two: it begins with the source and ends with the result. So your 25 lines can plan
+# it as well. Do they come to the same size as ggml's allocator?
+
+
+# %%
+def lives_of(graph, in_place=True):
+    lives, home = {}, {}
+    found = ggml.graph_liveness(graph, in_place=in_place)
+    for life in found.lives:
+        born, t = life.born, life.tensor.id
+        home[t] = t
+        if life.reuses is not None:  # one life with its source's
+            home[t] = home[life.reuses.id]
+            born = lives[home[t]][0]
+        lives[home[t]] = born, life.died, life.held
+    return lives
+
+
+g = galloc = trace = c = W = h = norm = y = tensor = tensors = None
+step = real_step()
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.reserve(step)
-
-own = sum(t.nbytes for t in step.nodes if t.view_src is None)
-print(
-    f"{len(step.nodes)} nodes; {own:,} bytes if each had its own memory, {galloc.get_buffer_size():,} as planned"
-)
+mine, theirs = place(lives_of(step), best)[0], galloc.get_buffer_size()
+print(f"mine {mine:,}, ggml's allocator {theirs:,}: {mine == theirs}")
 
 # %%
-vg.view(trace, panes=["timeline", "map", "events"])
+vg.view(trace, panes=["timeline", "map", "events", "tables"])
 
 # %% [markdown]
-# In the timeline, the layers repeat: what the first layer has freed, the second uses again. The four towers are the
-# feed-forward networks: `ffn_gate`, `ffn_up` and `ffn_swiglu` stand at the same time, and each is three times as wide as
-# the rest. They make the peak. The long bars at the bottom are inputs and the residual stream, which every layer needs.
+# In the *Memory timeline* each rectangle is a result: left to right when it lives, bottom to top where it lies. The
+# layers repeat, since each finds its places where the one before has been. The long bars at the bottom are
+# inputs and the residual stream.
 #
-# ## Change this and see
-#
-# 1. `ggml.GraphAllocator(ggml.cpu_buffer_type(), in_place=False)`: how much does reuse in place save here?
-# 2. `flash_attn=True`: which rectangles are gone?
-# 3. `context.step_graph(1)`: which tensors shrink with the batch, and which do not?
+# - Step with **→**, or with **j** from node to node: the line that climbs and falls is the *live set*, what is needed at
+#   that node.
+# - Click a rectangle. In *Details*, the tab *Tensor* tells its **Life**: when it got its memory, who had these bytes
+#   before it, and who gets them after. The tab *Free list* shows what is free at this step.
+# - Press **P** (or *At the peak*, under the timeline): there the plan is fullest.
 
 # %% [markdown]
-# ## Exercise
+# ## The peak and the live set
+#
+# How good is the plan? All that lives at one position must lie somewhere, whoever plans. So the largest live set is a
+# *lower bound*, the dotted line in the timeline. Here is the buffer at the peak, from the bottom up:
+
+# %%
+found = ggml.graph_liveness(step)
+plan = found.reached(ggml.places_planned(galloc))
+print(f"lower bound {plan.bound:,}, peak {plan.peak:,} bytes")
+print(f"position {plan.position}: {step.nodes[plan.position].name}")
+end = 0
+for life, _, offset in sorted(plan.standing, key=lambda s: s[2]):
+    if offset > end:
+        print(f"{end:>9,} {offset - end:>9,}  -- hole --")
+    print(f"{offset:>9,} {life.held:>9,}  {life.tensor.name}")
+    end = offset + life.held
+
+# %% [markdown]
+# Peak less bound is *fragmentation*: bytes that are free when the buffer is fullest, but lie in holes too narrow for
+# what is wanted. ggml never moves a tensor to close a hole.
+#
+# In the player, after **P**, choose *BlockConsidered* in the list beside *Events* and press **p**: there is the hole,
+# looked at and found too small.
+
+# %% [markdown]
+# ## The rivals on real graphs
+#
+# Now measure. `each` is a place for each, used once. (This cell takes a few seconds.)
+
+# %%
+RULES = (best, first, worst)
+heads = ("bound", *(rule.__name__ for rule in RULES))
+print(f"{'each':>26}", *(f"{head:>11}" for head in heads))
+for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
+    graph = real_step(name, n_tokens)
+    for in_place in (True, False):
+        found = ggml.graph_liveness(graph, in_place=in_place)
+        lives = lives_of(graph, in_place)
+        peaks = [found.bound] + [place(lives, rule)[0] for rule in RULES]
+        label = f"{name}, {n_tokens}" if in_place else "not in place"
+        print(
+            f"{label:12} {found.no_reuse:>13,}",
+            *(f"{peak:>11,}" for peak in peaks),
+        )
+
+# %% [markdown]
+# Read the table twice. From *each* to any of the others, nearly everything is saved: it is the reuse that counts.
+# Among the rules the difference is small, best and first fit do not differ at all on these graphs, and there is one on
+# which the worst fit is the best. If you have read that best fit is what makes ggml's memory small: it is not. It is the
+# last readers.
+
+# %% [markdown]
+# ## In llama.cpp
+#
+# All of this is in one file, `ggml/src/ggml-alloc.c`: the free list in `ggml_dyn_tallocr_alloc` and
+# `ggml_dyn_tallocr_free_bytes`, the walk in `ggml_gallocr_alloc_graph_impl`, taking over in `ggml_gallocr_allocate_node`.
+# When llama.cpp starts, it logs the result as `CPU compute buffer size`. SmolLM2, 512 tokens at once:
+
+# %%
+graph = real_step("smollm2", 512)
+planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
+theirs = lessons.golden("smollm2.compute.plain.512x512")
+print(f"llama.cpp:    {theirs:>12,} bytes")
+print(f"vizggml:      {planner.reserve_n_size(graph)[0]:>12,}")
+print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
+
+# %% [markdown]
+# One thing your lines do not have: a buffer may consist of several *chunks*, where a device limits how large one can be.
+# Then best fit looks through all of them before any grows.
+
+# %% [markdown]
+# ## Change this and watch
+#
+# The number of tokens in the batch (1 to 512). Watch who stands at the peak: what grows with each token, and what with
+# tokens times the length of the cache? Then set `flash_attn` to `True`.
+
+# %%
+n_tokens, flash_attn = 32, False
+
+# %%
+graph = real_step("tiny", n_tokens, flash_attn)
+found = ggml.graph_liveness(graph)
+planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
+size = planner.reserve_n_size(graph)[0]
+plan = found.reached(ggml.places_planned(planner))
+print(f"{size:,} bytes, {size / found.bound - 1:.1%} above the bound")
+for life, _, offset in plan.standing[:4]:
+    print(f"{life.held:>9,} at {offset:>9,}  {life.tensor.name}")
+
+# %% [markdown]
+# ## Exercises
 #
 # Put your answer in place of the three dots. A wrong answer gets a hint; `lessons.solution("05.1")` prints the solution.
 #
@@ -144,3 +470,45 @@ vg.view(trace, panes=["timeline", "map", "events"])
 # %%
 answer = ...
 lessons.check("05.1", answer)
+
+# %% [markdown]
+# **05.2** Sizes: `a` 96, `b` 32, `c` 64, `d` 96, `e` 32, `f` 40; each is rounded up to a multiple of 32. The moves: `+a
+# +b +c +d +e -b -d +f -c`. Which holes are there then? A list of pairs `(offset, size)`, without the free end.
+
+# %%
+answer = ...
+lessons.check("05.2", answer)
+
+# %% [markdown]
+# **05.3** `i` is an input of 100 `F32` numbers (4 bytes each) in the plan's memory. Then `a = sqr(i)`, `b = scale(a,
+# 2)`, `c = add(b, a)`, `d = soft_max(c)`. All these may be written in place, if the source lets them. How many
+# bytes does the buffer take, with ggml's alignment?
+
+# %%
+answer = ...
+lessons.check("05.3", answer)
+
+# %% [markdown]
+# **05.4** Read the real plan, that of `step`: which result lay, last before it, where `ffn_gate-1` begins? Its name, as a
+# string. (In the player: **/** finds a tensor by its name. Or use
+# `ggml.places_planned(...)`.)
+
+# %%
+answer = ...
+lessons.check("05.4", answer)
+
+# %% [markdown]
+# **05.5** Make fragmentation. Give a list of at most four results `(born, died, size)`, sizes multiples of 32, for which
+# best fit takes more than the largest live set. (`place` and `compare` above are there to try.)
+
+# %%
+answer = ...
+lessons.check("05.5", answer)
+
+# %% [markdown]
+# ## What to read next
+#
+# - `ggml/src/ggml-alloc.c`, the first 500 lines; its tests in `tests/test-alloc.cpp`. Ours are
+#   `vizggml/ggml/tallocr.py` (the free list) and `gallocr.py` (the walk).
+# - The allocator goes through the nodes in order. Whose order? [Chapter 6, graph and order](06-graph.ipynb).
+# - What the whole plan saves, and why nothing is freed while computing: [chapter 7, the static plan](07-plan.ipynb).

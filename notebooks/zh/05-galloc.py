@@ -14,22 +14,93 @@
 # %% [markdown]
 # # 第 5 章：图分配器
 #
-# 小模型解码一步，也要算出几百个张量，其中大多数只在很短的时间里有用。如果每个都独占一块内存，计算缓冲区就会大上许多倍。所以在开始计算之前，ggml 的*图分配器*（`ggml_gallocr`）先把图走一遍，规划好每个张量放在哪里：一个张量的最后一个读者用完它，它的内存马上就能再用。
-#
-# 先在三个张量上手工走一遍，再看真实一步的图。
-
-# %% [markdown]
-# ## 三次分配
-#
-# 这张图是 `relu(W x + b)`。`W`、`x` 和 `b` 像权重一样，已有自己的内存。剩下三个结果，每个 8 字节：`wx`、`wx+b` 和 `out`。
-#
-# 为了得到教科书里的样子，先关掉 ggml 的两项做法：结果不能占用父节点的位置（`in_place=False`），偏移取 8 字节的倍数而不是 32。
+# 你已经把一次计算写了下来，但什么都还没有算（[第 4 章](04-deferred.ipynb)）。开始计算之前，每个结果都要在内存里有个位置。这一共需要多少内存？
 
 # %%
 import vizggml as vg
 from vizggml import ggml, lessons
 
 
+def real_step(name="tiny", n_tokens=32, flash_attn=False):
+    context = vg.load_model(name).context(
+        n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
+    )
+    return context.step_graph(n_tokens)
+
+
+own = [t for t in real_step().nodes if t.view_src is None]
+print(f"{len(own)} results, {sum(t.nbytes for t in own):,} bytes")
+del own
+
+# %% [markdown]
+# 这还只是一个玩具模型，一批 32 个 token。这些结果大多数只被后面一两个节点读一次，之后就再也没有人读了。所以它们的内存最好能再用；可是用哪些？放在哪里？
+#
+# *图分配器*（`ggml_gallocr`）在计算开始之前就把这些都决定好。它按顺序把图走一遍：给每个结果取一个位置；等最后一个读者用完，再把位置收回。它给出的是偏移，不是内存：走完以后，才知道缓冲区要多大。
+
+# %% [markdown]
+# ## 25 行的空闲列表
+#
+# 它需要的只是一张表：哪里空着，按偏移排好。下面就是一张。放一个张量时，在放得下的块里取最小的（*best fit*），从块的前端切下来：块被*切分*（split）。释放一个张量时，把它的字节还回去；如果前面的空闲块正好在这里结束，或者后面的空闲块正好从这里开始，就*合并*（merge）。
+
+# %%
+import bisect
+
+END = 1 << 40
+
+
+def best(fits):
+    # the smallest; of equals the last, as in ggml
+    return min(fits, key=lambda block: (block[1], -block[0]))
+
+
+class FreeList:
+    def __init__(self, choose=best):
+        self.blocks = [(0, END)]  # (offset, size), sorted by offset
+        self.choose = choose
+        self.peak = 0
+
+    def alloc(self, size):
+        fits = [block for block in self.blocks if block[1] >= size]
+        offset, room = self.choose(fits)
+        self.blocks.remove((offset, room))
+        if room > size:
+            bisect.insort(self.blocks, (offset + size, room - size))
+        self.peak = max(self.peak, offset + size)
+        return offset
+
+    def free(self, offset, size):
+        for at, room in self.blocks[:]:
+            if at + room == offset:
+                self.blocks.remove((at, room))
+                offset, size = at, room + size
+            elif offset + size == at:
+                self.blocks.remove((at, room))
+                size += room
+        bisect.insort(self.blocks, (offset, size))
+
+
+# %% [markdown]
+# 最后一块没有尽头：缓冲区以后还能长多少，都在里面。`peak` 是它已经长到了多高。
+
+# %% [markdown]
+# ## 16 字节放三个张量
+#
+# 来放 `relu(W x + b)` 的三个结果，每个 8 字节。放 `out` 的时候，还有谁需要 `wx`？只有 `wx+b` 读过它。
+
+# %%
+pool = FreeList()
+wx = pool.alloc(8)
+wx_b = pool.alloc(8)
+pool.free(wx, 8)
+print("free before out is placed:", pool.blocks[:-1])
+out = pool.alloc(8)
+print(f"wx at {wx}, wx+b at {wx_b}, out at {out}; peak {pool.peak}")
+
+# %% [markdown]
+# 再看真正的 ggml。`W`、`x` 和 `b` 像权重一样，已有自己的内存。为了得到和上面一样的结果，先关掉 ggml 的两项做法：结果不能写在自己的源上（`in_place=False`），偏移取 8 的倍数而不是 32 的倍数。
+
+
+# %%
 def relu_graph(weights_have_memory):
     c = ggml.Context(mem_size=1 << 20, no_alloc=True)
     W = c.new_tensor("F32", (3, 2), name="W")
@@ -38,40 +109,147 @@ def relu_graph(weights_have_memory):
     if weights_have_memory:
         ggml.alloc_ctx_tensors_from_buft(c, ggml.cpu_buffer_type())
     wx = ggml.mul_mat(c, W, x).set_name("wx")
-    out = ggml.relu(c, ggml.add(c, wx, b).set_name("wx+b")).set_name(
-        "out"
-    )
+    wx_b = ggml.add(c, wx, b).set_name("wx+b")
+    out = ggml.relu(c, wx_b).set_name("out")
     g = ggml.Graph(c)
     g.build_forward_expand(out)
     return g
 
 
 g = relu_graph(weights_have_memory=True)
-[node.name for node in g.nodes], [leaf.name for leaf in g.leafs]
-
-# %%
-galloc = ggml.GraphAllocator(
-    ggml.cpu_buffer_type(alignment=8), in_place=False
-)
+by_8 = ggml.cpu_buffer_type(alignment=8)
+galloc = ggml.GraphAllocator(by_8, in_place=False)
 with vg.record() as trace:
     galloc.reserve(g)
-
-for sentence in trace.sentences("BlockChosen", "TensorFreed"):
-    print(sentence)
+lessons.tell(*trace.sentences("BlockChosen", "TensorFreed"))
 print("the buffer has", galloc.get_buffer_size(), "bytes")
 
 # %% [markdown]
-# 前两个块取自 chunk 的末尾。然后 `wx` 被释放：不会再有人读它。它的 8 个字节成了偏移 0 处的空洞，而 `out` 正好需要 8 字节：*best fit，恰好*。三个张量，一共 16 字节。
-#
-# 一步一步走一遍，看 Memory map 里的空闲列表：0 处的块出现，又消失。
+# 按 **→** 一步一步走。最上面的长条是缓冲区；*Free list* 就是上面的 `pool.blocks`。给 `out` 找位置时，会依次看每个块，并告诉你它为什么赢、为什么输。**Why?** 从一步跳到引起它的那一步：比如从一个空闲块，回到最后那个读者。
 
 # %%
-vg.view(trace, panes=["map", "timeline", "events"])
+vg.view(trace, panes=["map", "free", "timeline", "events"])
 
 # %% [markdown]
-# ## ggml 实际怎么做
+# ## 切分与合并
 #
-# 现在照 ggml 的做法来。偏移是 32 的倍数；`ADD` 和 `UNARY` 属于可以直接写在自己父节点上的那些 op，只要没有别人还需要这个父节点。
+# 三个一样大的张量不会留下零头。下面是六个大小不同的：`+` 是放，`-` 是释放。先说出你的预期，再看每一行。
+
+# %%
+SIZES = {"a": 64, "b": 96, "c": 64, "d": 32, "e": 32, "f": 32}
+MOVES = "+a +b +c +d +e -b +f -c -a -f -e -d".split()
+
+pool, at = FreeList(), {}
+for sign, name in MOVES:
+    if sign == "+":
+        at[name] = pool.alloc(SIZES[name])
+    else:
+        pool.free(at[name], SIZES[name])
+    *holes, (end, _) = pool.blocks
+    shown = ", ".join(f"{size} at {o}" for o, size in holes)
+    print(f"{sign}{name}  holes: {shown or 'none':22}  end: {end}")
+
+# %% [markdown]
+# `+f` 切分了 `b` 留下的洞。`-c` 和洞剩下的部分合并。`-a` 不挨着任何洞，自己成了一个洞。`-f` 在两个洞中间，三块合成一块。`-e` 和 `-d` 挨着末尾，被末尾吞掉。
+#
+# 在 ggml 里，这张表叫 `ggml_dyn_tallocr`，图分配器要的每个位置都问它要。让它走同样的几步：
+
+# %%
+c = ggml.Context(mem_size=1 << 16, no_alloc=True)
+tensors = {
+    name: c.new_tensor("F32", (size // 4,), name=name)
+    for name, size in SIZES.items()
+}
+talloc, at = ggml.DynTallocr(alignment=32), {}
+with vg.record() as trace:
+    for sign, name in MOVES:
+        if sign == "+":
+            at[name] = talloc.alloc(SIZES[name], tensors[name])
+        else:
+            talloc.free_bytes(at[name], SIZES[name])
+lessons.tell(*trace.sentences("BlockInserted", "BlockMerged"))
+
+# %% [markdown]
+# 在 *Events* 旁边的列表里选 *BlockMerged*，用 **n** 从一次合并走到下一次。因为表是按偏移排好的，邻居马上就能找到：谁挨着被释放的字节，谁就在表里挨着它。
+
+# %%
+vg.view(trace, panes=["map", "free", "events"])
+
+# %% [markdown]
+# ## 为什么取最合适的？
+#
+# 也可以取第一个放得下的块（first fit），或者最大的（worst fit）。用六个结果把三种都试一遍。每个结果有一个产生的位置、一个最后被读的位置，还有大小。图里一行是 32 字节，一列是一个位置。
+
+
+# %%
+def first(fits):
+    return fits[0]
+
+
+def worst(fits):  # the endless block only if no other has room
+    return max(fits[:-1] or fits, key=lambda block: block[1])
+
+
+def place(lives, choose):
+    pool, at = FreeList(choose), {}
+    last = max(died for _, died, _ in lives.values())
+    for p in range(last + 1):
+        for name, (born, _, size) in lives.items():
+            if born == p:
+                at[name] = pool.alloc(size)
+        for name, (_, died, size) in lives.items():
+            if died == p:
+                pool.free(at[name], size)
+    return pool.peak, at
+
+
+def picture(lives, choose):
+    peak, at = place(lives, choose)
+    yield f"     {choose.__name__}: {peak}"
+    for row in range(192, -1, -32):
+        marks = ["."] * 6
+        for name, (born, died, size) in lives.items():
+            if at[name] <= row < at[name] + size:
+                marks[born : died + 1] = name * (died + 1 - born)
+        yield f"{row:3}  {' '.join(marks)}"
+
+
+def compare(lives):
+    rivals = [picture(lives, choose) for choose in (best, first, worst)]
+    for lines in zip(*rivals, strict=True):
+        print(*(f"{line:20}" for line in lines))
+
+
+lives = {
+    "A": (0, 3, 64),
+    "B": (1, 5, 32),
+    "C": (2, 3, 32),
+    "D": (3, 5, 32),
+    "E": (4, 5, 32),
+    "F": (5, 5, 64),
+}
+compare(lives)
+
+# %% [markdown]
+# 位置 3 之后有两个洞：`A` 留下的 64 字节，`C` 留下的 32 字节。best fit 把 `E` 放进窄的那个，宽的留给了 `F`。另外两种把宽的糟蹋了。
+#
+# ### 改一改再看
+#
+# 那么 best fit 总是最好吗？让 `D` 早一个位置结束，再让 `F` 大一些。看 `E` 去了哪里，`D` 走了以后它旁边是什么。
+
+# %%
+d_ends, f_size = 4, 96
+
+# %%
+compare(lives | {"D": (3, d_ends, 32), "F": (5, 5, f_size)})
+
+# %% [markdown]
+# 这回 first fit 赢了。必须当场决定的规则，没有哪一种对所有的图都最好：它得先知道后面会来什么。best fit 只是经验法则。它在真实的图上有多重要，下面你会自己量出来。
+
+# %% [markdown]
+# ## 就地写
+#
+# 回到三个张量，照 ggml 自己的做法来。偏移现在是 32 的倍数，结果可以写在自己的源上。这次 `W`、`x` 和 `b` 也放在同一个缓冲区里。
 
 # %%
 g = relu_graph(weights_have_memory=False)
@@ -84,44 +262,163 @@ for tensor in (*g.leafs, *g.nodes):
 print("the buffer has", galloc.get_buffer_size(), "bytes")
 
 # %% [markdown]
-# `wx`、`wx+b` 和 `out` 共用一个位置。原因写在事件里：
+# `wx`、`wx+b` 和 `out` 共用一个位置。后两个根本没有去问空闲列表：它们的源已经没人要了，它们就接过了源的字节。
 
 # %%
-for sentence in trace.sentences("ParentReused", "ParentRefused"):
-    print(sentence)
+lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
-# ## 真实的一步解码
-#
-# 还是这个分配器，这次用在 tiny 模型为一批 32 个 token 建的图上。先丢掉前面的小图，让录制里只有这一个规划。
+# 源也可以拒绝。下面是一层的骨架：`h` 先归一化，再做矩阵乘法，结果加回 `h`。
 
 # %%
-g = tensor = None
-model = vg.load_model("tiny")
-context = model.context(
-    n_ctx=256, n_ubatch=32, flash_attn=False, n_threads=1
-)
-step = context.step_graph(32)
+c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+W = c.new_tensor("F32", (8, 8), name="W")
+ggml.alloc_ctx_tensors_from_buft(c, ggml.cpu_buffer_type())
+h = c.new_tensor("F32", (8,), name="h")
+norm = ggml.rms_norm(c, h, 1e-5).set_name("norm")
+y = ggml.mul_mat(c, W, norm).set_name("y")
+g = ggml.Graph(c)
+g.build_forward_expand(ggml.add(c, y, h).set_name("out"))
+with vg.record() as trace:
+    ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve(g)
+lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
+
+# %% [markdown]
+# `norm` 不能毁掉 `h`，后面还要读它。`y` 不能写在 `norm` 上：矩阵乘法要把每一行读很多遍。`out` 接过了 `y` 的位置。全部条件在[第 4 章](04-deferred.ipynb)里逐个看过。
+
+# %% [markdown]
+# ## 为什么是 32 的倍数？
+#
+# 处理器一次装载 32 字节（AVX2 的一个寄存器），并且希望从 32 的倍数开始。所以每个大小都要向上取整。在三个小结果上，不就地写的话，代价是：
+
+# %%
+g = relu_graph(weights_have_memory=True)
+for alignment in (8, 32, 128):
+    buft = ggml.cpu_buffer_type(alignment=alignment)
+    galloc = ggml.GraphAllocator(buft, in_place=False)
+    size = galloc.reserve_n_size(g)[0]
+    print(f"multiples of {alignment:3}: {size:3} bytes")
+
+# %% [markdown]
+# 真实的结果有成千上万字节，多出来的几个就无所谓了。
+
+# %% [markdown]
+# ## 真实的一步
+#
+# 第一个单元格里的那一步。`ggml.graph_liveness` 给出每个结果的第一个和最后一个位置，以及取整后的字节数。就地写把两段生命接成*一段*：从源开始，到结果结束。所以你的 25 行也能规划它。得到的大小和 ggml 的分配器一样吗？
+
+
+# %%
+def lives_of(graph, in_place=True):
+    lives, home = {}, {}
+    found = ggml.graph_liveness(graph, in_place=in_place)
+    for life in found.lives:
+        born, t = life.born, life.tensor.id
+        home[t] = t
+        if life.reuses is not None:  # one life with its source's
+            home[t] = home[life.reuses.id]
+            born = lives[home[t]][0]
+        lives[home[t]] = born, life.died, life.held
+    return lives
+
+
+g = galloc = trace = c = W = h = norm = y = tensor = tensors = None
+step = real_step()
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.reserve(step)
-
-own = sum(t.nbytes for t in step.nodes if t.view_src is None)
-print(
-    f"{len(step.nodes)} nodes; {own:,} bytes if each had its own memory, {galloc.get_buffer_size():,} as planned"
-)
+mine, theirs = place(lives_of(step), best)[0], galloc.get_buffer_size()
+print(f"mine {mine:,}, ggml's allocator {theirs:,}: {mine == theirs}")
 
 # %%
-vg.view(trace, panes=["timeline", "map", "events"])
+vg.view(trace, panes=["timeline", "map", "events", "tables"])
 
 # %% [markdown]
-# 时间线上，各层的图样重复出现：第一层释放的，第二层接着用。那四座“塔”是前馈网络：`ffn_gate`、`ffn_up` 和 `ffn_swiglu` 同时存在，每个的宽度都是其他张量的三倍，峰值就由它们构成。底部的长条是输入和残差流，每一层都要用到。
+# 在 *Memory timeline* 里，每个矩形是一个结果：从左到右是它存活的时间，从下到上是它所在的位置。各层的图样重复出现，因为上一层用过的位置，下一层接着用。底部的长条是输入和残差流。
 #
+# - 用 **→** 一步步走，或者用 **j** 一个节点一个节点走：那条起起落落的线是 *live set*，也就是在这个节点上需要的全部字节。
+# - 点一个矩形。在 *Details* 里，*Tensor* 标签页写着它的 **Life**：什么时候得到内存，这些字节之前是谁的，之后给了谁。*Free list* 标签页是这一步空着的块。
+# - 按 **P**（或者时间线下面的 *At the peak*）：这里规划得最满。
+
+# %% [markdown]
+# ## 峰值与活跃集
+#
+# 这个规划有多好？同一位置上活着的东西总得有地方放，谁来规划都一样。所以最大的 live set 是*下界*，就是时间线里的点线。下面是峰值时的缓冲区，从下往上：
+
+# %%
+found = ggml.graph_liveness(step)
+plan = found.reached(ggml.places_planned(galloc))
+print(f"lower bound {plan.bound:,}, peak {plan.peak:,} bytes")
+print(f"position {plan.position}: {step.nodes[plan.position].name}")
+end = 0
+for life, _, offset in sorted(plan.standing, key=lambda s: s[2]):
+    if offset > end:
+        print(f"{end:>9,} {offset - end:>9,}  -- hole --")
+    print(f"{offset:>9,} {life.held:>9,}  {life.tensor.name}")
+    end = offset + life.held
+
+# %% [markdown]
+# 峰值减去下界就是*碎片*：缓冲区最满的时候仍然空着的字节，只是它们所在的洞太窄，放不下要放的东西。ggml 从不搬动张量来填洞。
+#
+# 在播放器里按 **P** 之后，在 *Events* 旁边的列表里选 *BlockConsidered*，再按 **p**：那个洞就在那里，被看过，太小了。
+
+# %% [markdown]
+# ## 在真实的图上比一比
+#
+# 现在来量。`each` 是每个结果都有自己的位置，只用一次。（这个单元格要跑几秒。）
+
+# %%
+RULES = (best, first, worst)
+heads = ("bound", *(rule.__name__ for rule in RULES))
+print(f"{'each':>26}", *(f"{head:>11}" for head in heads))
+for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
+    graph = real_step(name, n_tokens)
+    for in_place in (True, False):
+        found = ggml.graph_liveness(graph, in_place=in_place)
+        lives = lives_of(graph, in_place)
+        peaks = [found.bound] + [place(lives, rule)[0] for rule in RULES]
+        label = f"{name}, {n_tokens}" if in_place else "not in place"
+        print(
+            f"{label:12} {found.no_reuse:>13,}",
+            *(f"{peak:>11,}" for peak in peaks),
+        )
+
+# %% [markdown]
+# 这张表要看两遍。从 *each* 到其他任何一列，几乎全省下来了：真正起作用的是重复使用。各种规则之间相差很小：在这些图上 best fit 和 first fit 完全一样，还有一张图上 worst fit 反而最好。如果你读到过“ggml 省内存靠的是 best fit”，其实不是。靠的是知道最后一个读者是谁。
+
+# %% [markdown]
+# ## 在 llama.cpp 里
+#
+# 这些都在一个文件里：`ggml/src/ggml-alloc.c`。空闲列表在 `ggml_dyn_tallocr_alloc` 和 `ggml_dyn_tallocr_free_bytes`，走图在 `ggml_gallocr_alloc_graph_impl`，就地写在 `ggml_gallocr_allocate_node`。llama.cpp 启动时，把结果记在日志里：`CPU compute buffer size`。SmolLM2，一次 512 个 token：
+
+# %%
+graph = real_step("smollm2", 512)
+planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
+theirs = lessons.golden("smollm2.compute.plain.512x512")
+print(f"llama.cpp:    {theirs:>12,} bytes")
+print(f"vizggml:      {planner.reserve_n_size(graph)[0]:>12,}")
+print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
+
+# %% [markdown]
+# 有一点你的代码没有：如果设备限制了一个缓冲区的大小，缓冲区就可以由几个 *chunk* 组成。这时 best fit 先看遍所有 chunk 里的洞，然后才让某一个长大。
+
+# %% [markdown]
 # ## 改一改再看
 #
-# 1. `ggml.GraphAllocator(ggml.cpu_buffer_type(), in_place=False)`：就地复用在这里省了多少？
-# 2. `flash_attn=True`：哪些矩形不见了？
-# 3. `context.step_graph(1)`：哪些张量随批的大小缩小，哪些不变？
+# 一批里的 token 数（1 到 512）。看峰值上站着谁：什么随 token 数增长，什么随 token 数乘缓存长度增长？然后把 `flash_attn` 设为 `True`。
+
+# %%
+n_tokens, flash_attn = 32, False
+
+# %%
+graph = real_step("tiny", n_tokens, flash_attn)
+found = ggml.graph_liveness(graph)
+planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
+size = planner.reserve_n_size(graph)[0]
+plan = found.reached(ggml.places_planned(planner))
+print(f"{size:,} bytes, {size / found.bound - 1:.1%} above the bound")
+for life, _, offset in plan.standing[:4]:
+    print(f"{life.held:>9,} at {offset:>9,}  {life.tensor.name}")
 
 # %% [markdown]
 # ## 练习
@@ -133,3 +430,38 @@ vg.view(trace, panes=["timeline", "map", "events"])
 # %%
 answer = ...
 lessons.check("05.1", answer)
+
+# %% [markdown]
+# **05.2** 大小：`a` 96，`b` 32，`c` 64，`d` 96，`e` 32，`f` 40；每个都向上取整到 32 的倍数。依次做：`+a +b +c +d +e -b -d +f -c`。这时有哪些洞？写成 `(offset, size)` 的列表，不写空闲的末尾。
+
+# %%
+answer = ...
+lessons.check("05.2", answer)
+
+# %% [markdown]
+# **05.3** `i` 是一个输入，100 个 `F32`（每个 4 字节），放在规划的内存里。然后 `a = sqr(i)`，`b = scale(a, 2)`，`c = add(b, a)`，`d = soft_max(c)`。只要源允许，这些都可以就地写。按 ggml 的对齐，缓冲区要占多少字节？
+
+# %%
+answer = ...
+lessons.check("05.3", answer)
+
+# %% [markdown]
+# **05.4** 读一读真实的规划，也就是 `step` 的：在 `ffn_gate-1` 开头的那个地方，它之前最后放的是哪个结果？写它的名字（字符串）。（播放器里按 **/** 可以按名字找张量。也可以用 `ggml.places_planned(...)`。）
+
+# %%
+answer = ...
+lessons.check("05.4", answer)
+
+# %% [markdown]
+# **05.5** 制造碎片。给出最多四个结果 `(born, died, size)`，大小取 32 的倍数，使 best fit 用的内存超过最大的 live set。（上面的 `place` 和 `compare` 可以用来试。）
+
+# %%
+answer = ...
+lessons.check("05.5", answer)
+
+# %% [markdown]
+# ## 接下来读什么
+#
+# - `ggml/src/ggml-alloc.c` 的前半部分；它的测试在 `tests/test-alloc.cpp`。我们的在 `vizggml/ggml/tallocr.py`（空闲列表）和 `gallocr.py`（走图）。
+# - 分配器按顺序走过各个节点。是谁定的顺序？[第 6 章：图与顺序](06-graph.ipynb)。
+# - 整个规划省了多少，为什么计算时什么都不释放：[第 7 章：静态规划](07-plan.ipynb)。
