@@ -14,8 +14,9 @@
 # %% [markdown]
 # # Chapter 1: Tensors
 #
-# In the tour you stepped through a layer, and between the multiplications you met `RESHAPE`, `PERMUTE` and `VIEW`, again
-# and again. They put heads where tokens were, and rows where columns were. How much of a step's work are they?
+# In [the tour](00-tour.ipynb) you stepped through a layer, and between the multiplications you met `RESHAPE`, `PERMUTE`
+# and `VIEW`, again and again. They put heads where tokens were, and rows where columns were. How much of a step's work are
+# they?
 
 # %%
 import numpy as np
@@ -23,28 +24,20 @@ import numpy as np
 import vizggml as vg
 from vizggml import ggml, lessons
 
-
-def step_nodes(name, n_tokens, **params):
-    return (
-        vg.load_model(name)
-        .context(n_threads=1, **params)
-        .step_graph(n_tokens)
-        .nodes
-    )
+REARRANGING = ("RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE")
 
 
-nodes = step_nodes("tiny", 32, n_ctx=256, n_ubatch=32, flash_attn=False)
-rearranged = [
-    t
-    for t in nodes
-    if t.op in ("RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE")
-]
-print(
-    f"{len(rearranged)} of the {len(nodes)} nodes of a step of 32 tokens only rearrange;"
-)
-print(
-    f"their shapes hold {sum(t.nelements * t.type.type_size for t in rearranged):,} bytes."
-)
+def step(name, n_tokens, **params):
+    """The op of each node of a step, and the bytes of its result."""
+    context = vg.load_model(name).context(n_threads=1, **params)
+    nodes = context.step_graph(n_tokens).nodes
+    return [(t.op, t.nelements * t.type.type_size) for t in nodes]
+
+
+nodes = step("tiny", 32, n_ctx=256, n_ubatch=32, flash_attn=False)
+sizes = [size for op, size in nodes if op in REARRANGING]
+print(f"{len(sizes)} of the {len(nodes)} nodes of a step only rearrange;")
+print(f"their results hold {sum(sizes):,} bytes.")
 
 # %% [markdown]
 # ggml moves none of these bytes. To see how, forget matrices for a moment: memory has one dimension.
@@ -52,7 +45,7 @@ print(
 # %% [markdown]
 # ## Strides, by hand
 #
-# Take twelve bytes, and two small lists of numbers. `ne` says how many elements a dimension has. `nb` says how many bytes
+# Take twelve bytes, and two short lists of numbers. `ne` says how many elements a dimension has. `nb` says how many bytes
 # you walk to get to its next element: the *stride*. Element `(i0, i1)` is at byte `i0 * nb[0] + i1 * nb[1]`.
 
 # %%
@@ -61,12 +54,8 @@ memory = bytes(range(12))
 
 def show(ne, nb):
     for i1 in range(ne[1]):
-        print(
-            *(
-                f"{memory[i0 * nb[0] + i1 * nb[1]]:3}"
-                for i0 in range(ne[0])
-            )
-        )
+        row = [memory[i0 * nb[0] + i1 * nb[1]] for i0 in range(ne[0])]
+        print(*(f"{value:3}" for value in row))
 
 
 show(ne=(4, 3), nb=(1, 4))
@@ -78,11 +67,23 @@ show(ne=(4, 3), nb=(1, 4))
 show(ne=(6, 2), nb=(1, 6))
 
 # %% [markdown]
-# The first matrix again, rows and columns exchanged: a *transpose*. Exchange the two sizes and the two strides. No byte
-# has moved, as `memory` is `bytes`, which cannot be written.
+# The first matrix again, rows and columns exchanged: a *transpose*. Exchange the two sizes and the two strides.
 
 # %%
 show(ne=(3, 4), nb=(4, 1))
+
+# %% [markdown]
+# Every second column: a longer stride.
+
+# %%
+show(ne=(2, 3), nb=(2, 4))
+
+# %% [markdown]
+# Four matrices, and no byte has moved: `memory` is `bytes`, which cannot be written. Write a fifth yourself. What do
+# you get with a stride of 0?
+
+# %%
+show(ne=(4, 3), nb=(0, 4))
 
 # %% [markdown]
 # ## ggml's tensor
@@ -101,13 +102,15 @@ for x in (a, r, t):
     print(x.name, "ne", x.ne, "nb", x.nb, "at", x.data.offset)
 
 # %% [markdown]
-# All three begin at the same byte. (`at` is the offset in the memory of `c`; chapter 3 is about that.)
+# All three begin at the same byte: `at` counts from the beginning of the memory of `c`, of which
+# [chapter 3](03-memory.ipynb) tells.
 #
 # The player opens at the last step; **←** goes back. The *Tensor* pane draws the walk: each square is an element, with the
-# byte at which it lies. Compare `a` and `t`: along a row of `a` you walk 4 bytes, along a row of `t` 16.
+# byte at which it begins, and the line joins the elements in the order of their bytes. Compare `t` with `a`: how far is
+# it to the right neighbour, how far down?
 
 # %%
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 
 # %% [markdown]
 # ## Which dimension comes first?
@@ -117,13 +120,14 @@ vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
 
 # %%
 print("ggml's ne:     ", a.ne)
-print("NumPy's shape: ", a.array().shape, " strides:", a.array().strides)
+print("NumPy's shape: ", a.array().shape)
+print("its strides:   ", a.array().strides)
 print(a.array()[0, 0])
 
 # %% [markdown]
-# So a weight printed as `[576, 1536]` has 1,536 rows of 576 numbers. `mul_mat` needs just that order: both operands lie as
-# rows of length `ne[0]`, and each element of the result is the dot product of two rows, read from left to right. In
-# NumPy's words `mul_mat(a, b)` is `b @ a.T`.
+# So a weight that a log calls `[576, 1536]` has 1,536 rows of 576 numbers. `mul_mat` wants just that: both operands lie
+# as rows of length `ne[0]`, and each element of the result is the dot product of two rows, both read from left to
+# right. It is therefore not NumPy's `a @ b`, as you may read. In NumPy's words `mul_mat(a, b)` is `b @ a.T`.
 
 # %%
 b = c.new_tensor("F32", (4, 2), name="b").set(range(8))
@@ -132,13 +136,9 @@ product = ggml.mul_mat(c, a, b)
 g.build_forward_expand(product)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
+expected = b.array()[0, 0] @ a.array()[0, 0].T
 print("ne:", product.ne)
-print(
-    "the same as b @ a.T:",
-    np.array_equal(
-        product.array()[0, 0], b.array()[0, 0] @ a.array()[0, 0].T
-    ),
-)
+print("b @ a.T:", np.array_equal(product.array()[0, 0], expected))
 
 # %% [markdown]
 # ## Permute: a trap
@@ -149,40 +149,33 @@ print(
 
 # %%
 heads = c.new_tensor("F32", (64, 4, 32), name="heads")
-print(
-    "ggml.permute(1, 2, 0, 3):    ", ggml.permute(c, heads, 1, 2, 0, 3).ne
-)
-print(
-    "NumPy's rule, same numbers:  ",
-    tuple(heads.ne[axis] for axis in (1, 2, 0, 3)),
-)
+axes = (1, 2, 0, 3)
+print("heads:                   ", heads.ne)
+print("ggml.permute(1, 2, 0, 3):", ggml.permute(c, heads, *axes).ne)
+print("NumPy's rule, same list: ", tuple(heads.ne[i] for i in axes))
 
 # %% [markdown]
 # ## When a copy is needed
 #
 # Strides can express every exchange of dimensions. Can they express a reshape of a transposed matrix? Read `t` row by
-# row: its bytes are at
+# row, and note the bytes that you pass.
 
 # %%
-print(
-    [
-        i0 * t.nb[0] + i1 * t.nb[1]
-        for i1 in range(t.ne[1])
-        for i0 in range(t.ne[0])
-    ]
-)
+n0, n1 = t.ne[:2]
+s0, s1 = t.nb[:2]
+passed = [i0 * s0 + i1 * s1 for i1 in range(n1) for i0 in range(n0)]
+print("bytes:", *passed)
+print("steps:", *np.diff(passed))
 
 # %% [markdown]
-# Put these 12 elements into one row. The distance from one to the next would have to be 16, and sometimes -28: no single
-# stride does that. NumPy then copies without a word. ggml refuses: `ggml_reshape` asserts that its source is *contiguous*,
-# which means: every stride is what it would be in a fresh tensor of that shape.
+# In one row of 12 there would be one stride, and here you need two, one of them backwards. So it cannot be done without
+# a copy. NumPy then copies, and says nothing. ggml refuses: `ggml_reshape` asserts that its source is *contiguous*.
+# That is: every stride is what it would be in a fresh tensor of that shape.
 
 # %%
-moved = t.array().reshape(12)
-print(
-    "NumPy's reshape still shares memory with a:",
-    np.shares_memory(moved, a.array()),
-)
+copied = t.array().reshape(12)
+shared = np.shares_memory(copied, a.array())
+print("NumPy's reshape still shares memory with a:", shared)
 try:
     ggml.reshape_1d(c, t, 12)
 except vg.VizggmlError as error:
@@ -200,21 +193,24 @@ with vg.record() as trace:
     g.build_forward_expand(row)
     ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
-print("row:", row.array().ravel())
+print("row:", *row.array().ravel().astype(int))
 for x in (a, t, together, row):
-    print(
-        f"{x.name:>4}  at {x.data.offset:>6}  nb {x.nb}  contiguous: {x.is_contiguous()}"
-    )
-
-# %%
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
+    fresh = "contiguous" if x.is_contiguous() else "not contiguous"
+    print(f"{x.name:>4}  at {x.data.offset:>5}  nb {x.nb}  {fresh}")
 
 # %% [markdown]
-# Near the end of the recording three nodes take their turn. Two of them are passed over; only `cont` has something to do.
+# All three are nodes of the graph. When it was computed, which of them had nothing to do?
 
 # %%
-for sentence in trace.sentences("NodeSkipped"):
-    print(sentence)
+lessons.tell(*trace.sentences("NodeSkipped"))
+
+# %% [markdown]
+# The player opens where `cont` is made. Two strides are drawn for what it reads, two for what it writes; step on to
+# `row`, and then to the end, where the nodes take their turn.
+
+# %%
+made = trace.steps("OpRecorded")[-2]
+vg.view(trace, panes=["tensor"], step=made, height=740)
 
 # %% [markdown]
 # ## A stride need not be an element
@@ -228,45 +224,42 @@ print("ne", q.ne, "nb", q.nb, "bytes", q.nbytes)
 
 # %% [markdown]
 # A single weight has no byte of its own, so a transposed `Q4_0` cannot be multiplied: `ggml_mul_mat` asserts that its first
-# operand is not transposed.
+# operand is not transposed. ([Chapter 10](10-quantization.ipynb) opens such a block.)
 
 # %%
+vector = c.new_tensor("F32", (3, 1))
 try:
-    ggml.mul_mat(c, ggml.transpose(c, q), c.new_tensor("F32", (3, 1)))
+    ggml.mul_mat(c, ggml.transpose(c, q), vector)
 except vg.VizggmlError as error:
-    print(error)
+    lessons.tell(error)
 
 # %% [markdown]
 # ## In llama.cpp
 #
 # `llm_graph_context::build_attn_mha` in `src/llama-graph.cpp` permutes q, k and v with (0, 2, 1, 3): from "all heads of a
 # token" to "all tokens of a head". After the attention the result is permuted back, and there stands the one copy of the
-# layer: `ggml_cont_2d`. With flash attention the kernel writes its result in the right order, so that no copy is left.
+# layer: `ggml_cont`. With flash attention the kernel writes its result in the right order, so that no copy is left.
 #
-# Count them in the graphs of SmolLM2, a real model of 30 layers (the cell takes a few seconds), and beside them what
-# llama.cpp itself built.
+# Count them in the graphs of SmolLM2, a real model (the cell takes a few seconds), and beside them what llama.cpp
+# itself built.
 
 # %%
-for flash in (False, True):
-    nodes = step_nodes(
-        "smollm2", 17, n_ctx=512, n_ubatch=512, flash_attn=flash
-    )
-    copies = sum(t.op == "CONT" for t in nodes)
-    mode = "flash" if flash else "plain"
-    theirs = (
-        lessons.golden(f"smollm2.cont.{mode}"),
-        lessons.golden(f"smollm2.nodes.{mode}"),
-    )
+for mode, flash in (("plain", False), ("flash", True)):
+    nodes = step("smollm2", 17, n_ctx=512, n_ubatch=512, flash_attn=flash)
+    copies = sum(op == "CONT" for op, size in nodes)
+    theirs = lessons.golden(f"smollm2.cont.{mode}")
+    of = lessons.golden(f"smollm2.nodes.{mode}")
     print(
-        f"{mode} attention: {copies} CONT in {len(nodes)} nodes; llama.cpp: {theirs[0]} in {theirs[1]}"
+        f"{mode} attention: {copies} CONT in {len(nodes)} nodes;",
+        f"llama.cpp: {theirs} in {of}",
     )
 
 # %% [markdown]
 # ## Change this and watch
 #
 # Change `axes`, run both cells. Watch `nb`: does it still grow from left to right? Watch the walk in the *Tensor* pane,
-# and the marks *contiguous*, *permuted*, *transposed* below it. Four of the 24 orders leave this tensor contiguous. The
-# first is (0, 1, 2, 3); which are the others, and why? (Exercise 01.4 asks the same in another way.)
+# and the marks *contiguous*, *permuted*, *transposed* below it. Besides (0, 1, 2, 3), which of the 24 orders leave this
+# tensor contiguous, and why? (Exercise 01.4 asks the same in another way.)
 
 # %%
 axes = (0, 2, 1, 3)
@@ -277,7 +270,7 @@ with vg.record() as trace:
     x = c.new_tensor("F32", (4, 2, 3), name="x")
     p = ggml.permute(c, x, *axes).set_name("p")
 print("ne", p.ne, "nb", p.nb, "contiguous:", p.is_contiguous())
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=560)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 
 # %% [markdown]
 # ## Exercises
@@ -307,7 +300,8 @@ lessons.check("01.3", answer)
 
 # %% [markdown]
 # **01.4** Write a function `contiguous(ne, nb, size)` that says whether a tensor whose elements have `size` bytes is
-# contiguous. It will be tried on several tensors. Mind dimensions with one element: nobody ever takes a step in them.
+# contiguous, and give it as the answer. It will be tried on several tensors. Mind dimensions with one element: nobody
+# ever takes a step in them.
 
 # %%
 answer = ...

@@ -15,9 +15,9 @@
 # # Chapter 2: Views
 #
 # A layer keeps the keys of all tokens in one tensor: a row for each token, the heads one after the other in the row. A step
-# wants some of the rows, of these one head, and that with rows and columns exchanged. Chapter 1 says that none of this
-# moves a byte. But now tensors are stacked on each other: a transpose of a part of a part. Where does the last one find its
-# bytes? And when may they be given to somebody else?
+# wants some of the rows, of these one head, and that with rows and columns exchanged. [Chapter 1](01-tensors.ipynb) says
+# that none of this moves a byte. But now tensors are stacked on each other: a transpose of a part of a part. Where does
+# the last one find its bytes? And when may they be given to somebody else?
 
 # %% [markdown]
 # ## A link, or a sum
@@ -30,17 +30,12 @@ cache = {"name": "cache"}
 window = {"name": "window", "source": cache, "offset": 32}
 head = {"name": "head", "source": window, "offset": 8}
 
-place, steps = head, 0
-total = 0
+place, offset, steps = head, 0, 0
 while "source" in place:
-    total, steps, place = (
-        total + place["offset"],
-        steps + 1,
-        place["source"],
-    )
-print(
-    f"head begins {total} bytes into {place['name']}, found in {steps} steps"
-)
+    offset += place["offset"]
+    place = place["source"]
+    steps += 1
+print(f"head: byte {offset} of {place['name']}, found in {steps} steps")
 
 # %% [markdown]
 # But offsets only add up. Add them when the view is *made*, and remember the tensor at the end of the chain instead of the
@@ -61,42 +56,51 @@ print(head)
 # ## ggml's two fields
 #
 # These are `view_src` and `view_offs`. The first lines of `ggml_new_tensor_impl` add the offsets up, just so. Build the
-# chain: a cache of 16 rows, each with 2 heads of 4 numbers.
+# chain: a cache of 16 rows, each with 2 heads of 4 numbers; of the cache a window of 6 rows; of the window the second
+# head; of that the transpose.
 
 # %%
 import vizggml as vg
 from vizggml import ggml, lessons
 
+
+def chain(c, first):
+    cache = c.new_tensor("F16", (8, 16), name="cache")
+    number, row = cache.nb[:2]
+    window = ggml.view_2d(c, cache, 8, 6, row, first * row)
+    window.set_name("window")
+    head = ggml.view_2d(c, window, 4, 6, row, 4 * number)
+    head.set_name("head")
+    turned = ggml.transpose(c, head).set_name("turned")
+    return cache, window, head, turned
+
+
 c = ggml.Context(mem_size=1 << 20)
 with vg.record() as trace:
-    cache = c.new_tensor("F16", (8, 16), name="cache").set(range(128))
-    window = ggml.view_2d(
-        c, cache, 8, 6, cache.nb[1], 2 * cache.nb[1]
-    ).set_name("window")
-    head = ggml.view_2d(
-        c, window, 4, 6, window.nb[1], 4 * window.nb[0]
-    ).set_name("head")
-    turned = ggml.transpose(c, head).set_name("turned")
+    cache, *views = chain(c, first=2)
 
-for t in (window, head, turned):
+for t in views:
     print(
-        f"{t.name:>6}: made from {t.src[0].name:6}  view_src {t.view_src.name}  view_offs {t.view_offs}  nb {t.nb}"
+        f"{t.name:6}  made from {t.src[0].name:6}",
+        f" view_src {t.view_src.name}  view_offs {t.view_offs}",
     )
 
 # %% [markdown]
 # Two links, for two purposes. `src[0]` is what you named: the graph follows it, to know what must be computed before.
 # `view_src` is where the bytes are: memory follows that, and never takes more than one step.
 #
-# In the *Tensor* pane look at the *View chain*, and step back (**←**) to the tensors before: what was asked for, and what is kept. The walk shows
-# the gaps between the rows of `head`: half of every row belongs to the other head.
+# In the *Tensor* pane, *View chain* says what was asked for, and what is kept of it; **←** leads to the tensors before.
+# The lowest bar shows the gaps between the rows of `head`: half of every row belongs to the other head.
 
 # %%
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 
 # %% [markdown]
-# The numbers are those of the second half of rows 2 to 7, column by column:
+# Is it the right place? Number the cache, and read. You should find the second half of rows 2 to 7, column by column.
 
 # %%
+cache.set(range(128))
+turned = views[-1]
 print(turned.array()[0, 0])
 
 # %% [markdown]
@@ -104,24 +108,28 @@ print(turned.array()[0, 0])
 # has 16 rows; six of them from row 11 on are one too many.
 
 # %%
+row = cache.nb[1]
 try:
-    ggml.view_2d(c, cache, 8, 6, cache.nb[1], 11 * cache.nb[1])
+    ggml.view_2d(c, cache, 8, 6, row, 11 * row)
 except vg.VizggmlError as error:
     print(error)
 
 # %% [markdown]
 # ## Who owns the bytes?
 #
-# The tensor that has no `view_src`; nobody else. A view costs the arena a record and not one byte of data. To write into
-# a view is to write into its source.
+# The tensor that has no `view_src`; nobody else. A view costs the arena a record ([chapter 3](03-memory.ipynb)), and not one
+# byte of data.
 
 # %%
 before = c.used_mem
-whole = ggml.view_2d(c, cache, 8, 16, cache.nb[1], 0)
-print(
-    f"the view shows {whole.nbytes} bytes; the arena grew by {c.used_mem - before}, an object header and a record"
-)
+whole = ggml.view_2d(c, cache, 8, 16, row, 0)
+print(f"the view shows {whole.nbytes} bytes of the cache;")
+print(f"the arena grew by {c.used_mem - before}: a header and a record")
 
+# %% [markdown]
+# To write into a view is to write into its source.
+
+# %%
 turned.array()[0, 0, 0, 0] = -1
 print("row 2 of the cache:", cache.array()[0, 0, 2])
 
@@ -129,8 +137,8 @@ print("row 2 of the cache:", cache.array()[0, 0, 2])
 # Nothing counts references here: `view_src` is a bare pointer, in ggml too. When the owner's buffer is freed, its views point
 # at nothing good, and nobody tells them.
 #
-# One party does count: the graph allocator, while it plans (chapter 5). Here `x` has two views. `x` itself is read by nobody
-# but them, and still its memory must not be given away before the *last reader of the last view*.
+# One party does count: the graph allocator, while it plans ([chapter 5](05-galloc.ipynb)). Here `x` has two views. Nobody
+# but them reads `x` itself, and still its memory must not be given away before the *last reader of the last view*.
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -151,17 +159,19 @@ galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.alloc_graph(g)
 
-for sentence in trace.sentences("TensorFreed"):
-    print(sentence)
+print(trace.sentences("TensorFreed")[0])
 for t in (x, left, right, out):
     print(f"{t.name:>5} at {t.data.offset}")
 
 # %% [markdown]
-# `y` has read `left`, and `x` stays. `z` has read `right`, and `x` goes; `out` then gets the same bytes. In the player: the
-# views are not in the memory map at all, as they have no bytes. Watch the counts of `x` in the events.
+# `y` has read `left`, and `x` stays. `z` has read `right`, and `x` goes; `out` then gets the same bytes.
+#
+# The player opens where `x` goes. Step back from there: *Counts* shows how the views of `x` are counted down, first one,
+# then the other. In the memory map you find no view at all, as they have no bytes.
 
 # %%
-vg.view(trace, panes=["map", "graph", "events"])
+freed = trace.steps("TensorFreed")[0]
+vg.view(trace, panes=["map", "counts"], step=freed, height=680)
 
 # %% [markdown]
 # ## Four empty ops
@@ -172,32 +182,29 @@ vg.view(trace, panes=["map", "graph", "events"])
 # %%
 with vg.record() as trace:
     ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
-for sentence in trace.sentences("NodeSkipped"):
-    print(sentence)
+lessons.tell(*trace.sentences("NodeSkipped"))
 
 # %% [markdown]
 # Why are they nodes, then? Because the graph follows `src`. `left` is how `y` reaches `x`; without the link nobody would know
 # that `x` must come first.
 #
-# Do not mix up *is a view* and *is empty*. An op that writes in place has a `view_src`, too: its result lies where
-# its target does. Such a node is very much computed. Here it is in a step of the tiny model:
+# Do not mix up *is a view* and *is empty*, as is often done. An op that writes in place has a `view_src`, too: its result
+# lies where its target does. Such a node is very much computed. Count the nodes of a step of the tiny model that have a
+# `view_src`, and look for a fifth op:
 
 # %%
-step = (
-    vg.load_model("tiny")
-    .context(n_ctx=256, n_ubatch=32, flash_attn=True, n_threads=1)
-    .step_graph(32)
-)
-views = [t for t in step.nodes if t.is_view]
-empty = [
-    t
-    for t in views
-    if t.op in ("VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE")
-]
-writing = {t.op for t in views if t not in empty}
-print(
-    f"{len(step.nodes)} nodes, {len(views)} of them views; {len(empty)} are empty, {len(views) - len(empty)} write: {writing}"
-)
+from collections import Counter
+
+
+def step_nodes():
+    model = vg.load_model("tiny")
+    context = model.context(n_ctx=256, n_ubatch=32, n_threads=1)
+    return context.step_graph(32).nodes
+
+
+with_source = Counter(t.op for t in step_nodes() if t.is_view)
+for op, count in with_source.most_common():
+    print(f"{count:3} {op}")
 
 # %% [markdown]
 # ## The graph sees `src`, not bytes
@@ -234,16 +241,17 @@ print("read alone:      ", read_the_cache("read"))
 # a `ggml_view_4d` of the layer's cache, which `build_attn_mha` then permutes. The last view's bytes are the cache's, in one
 # step:
 
+
 # %%
-last = next(
-    t for t in step.nodes if t.name == "cache_k_l0 (view) (permuted)"
-)
-link = last
-while link is not None:
-    print(
-        f"{link.name:30} {link.op:8} ne {link.ne}  view_src {link.view_src.name if link.view_src else '-'}"
-    )
-    link = link.src[0] if link.src else None
+def made_from(t):
+    owner = t.view_src.name if t.is_view else "of its own"
+    print(f"{t.op:8} {t.name:30} bytes: {owner}")
+    if t.src:
+        made_from(t.src[0])
+
+
+name = "cache_k_l0 (view) (permuted)"
+made_from(next(t for t in step_nodes() if t.name == name))
 
 # %% [markdown]
 # When nodes are computed, `ggml_graph_compute_thread` (`ggml/src/ggml-cpu/ggml-cpu.c`) asks `ggml_op_is_empty` and goes to
@@ -251,44 +259,36 @@ while link is not None:
 
 # %%
 for mode in ("plain", "flash"):
-    skipped, nodes = (
-        lessons.golden(f"smollm2.empty.{mode}"),
-        lessons.golden(f"smollm2.nodes.{mode}"),
-    )
+    empty = lessons.golden(f"smollm2.empty.{mode}")
+    nodes = lessons.golden(f"smollm2.nodes.{mode}")
+    share = f"{100 * empty / nodes:.0f} %"
     print(
-        f"{mode} attention: {skipped} of {nodes} nodes are empty, {100 * skipped / nodes:.0f} %"
+        f"{mode} attention: {empty} of {nodes} nodes are empty, {share}"
     )
 
 # %% [markdown]
 # (`ggml_op_is_empty` knows a fifth, `NONE`. Those are leafs: weights, caches and inputs, which are no nodes anyway.)
-#
+
+# %% [markdown]
 # ## Change this and watch
 #
 # `first` is the row at which the window begins. Watch `view_offs` of the last view: by how much does it grow for each row?
-# From which value on does ggml refuse, and which of the three lines refuses?
+# From which value on does ggml refuse, and which line of `chain` refuses?
 
 # %%
-first = 2
+first = 5
 
 # %%
-step = views = empty = last = link = t = (
-    None  # what is recorded begins with what stands: let the model go
-)
 c = ggml.Context(mem_size=1 << 20)
 with vg.record() as trace:
-    cache = c.new_tensor("F16", (8, 16), name="cache")
-    window = ggml.view_2d(
-        c, cache, 8, 6, cache.nb[1], first * cache.nb[1]
-    ).set_name("window")
-    head = ggml.view_2d(
-        c, window, 4, 6, window.nb[1], 4 * window.nb[0]
-    ).set_name("head")
-    turned = ggml.transpose(c, head).set_name("turned")
+    *_, turned = chain(c, first)
 print("view_offs:", turned.view_offs)
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 
 # %% [markdown]
 # ## Exercises
+#
+# Put your answer in place of the three dots. `lessons.solution("02.1")` prints the solution.
 #
 # **02.1** What is `view_offs` of `c3`? Work it out before you run anything.
 #
@@ -328,5 +328,5 @@ lessons.check("02.3", answer)
 # ## What to read next
 #
 # - `ggml_new_tensor_impl` and `ggml_view_impl` in `ggml/src/ggml.c`; `ggml_backend_view_init` in `ggml/src/ggml-backend.cpp`,
-#   which gives a view its address when the source has got one.
+#   which gives a view its address when the source has got one. Ours: `vizggml/ggml/context.py` and `buffer.py`.
 # - The owner of the bytes: where does *it* get them? [Chapter 3, arena, buffers and mmap](03-memory.ipynb).

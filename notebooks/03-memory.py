@@ -14,26 +14,24 @@
 # %% [markdown]
 # # Chapter 3: Arena, buffers and mmap
 #
-# Every chain of views ends at a tensor that owns its bytes. Where does that one get them? Look at what there is to keep:
+# Every [chain of views](02-views.ipynb) ends at a tensor that owns its bytes. Where does that one get them? Look at what
+# there is to keep:
 
 # %%
 import vizggml as vg
 from vizggml import ggml, lessons
 
 
-def sizes(name):
+def to_keep(name):
     model = vg.load_model(name)
-    graph = model.context(
-        n_ctx=512, n_ubatch=512, n_threads=1
-    ).step_graph(1)
-    tensors = model.gguf.tensors.values()
-    return len(tensors), sum(t.nbytes for t in tensors), len(graph.nodes)
+    context = model.context(n_ctx=512, n_ubatch=512, n_threads=1)
+    nodes = context.step_graph(1).nodes
+    return [t.nbytes for t in model.gguf.tensors.values()], len(nodes)
 
 
-n_weights, weight_bytes, n_nodes = sizes("smollm2")
-print(
-    f"SmolLM2: {n_weights} weights with {weight_bytes:,} bytes of data; {n_nodes} nodes in the graph of a step"
-)
+weights, n_nodes = to_keep("smollm2")
+print(f"SmolLM2: {len(weights)} weights, {sum(weights):,} bytes of data;")
+print(f"{n_nodes} nodes in the graph of a step")
 
 # %% [markdown]
 # Three kinds of things, and each is a problem of its own. *Records* (name, `ne`, `nb`, `op`, `src`): many and small, made
@@ -55,15 +53,17 @@ class Arena:
     def take(self, n_bytes):
         n_bytes = -(-n_bytes // 16) * 16  # up to a multiple of 16
         if self.used + n_bytes > self.size:
-            raise MemoryError(
-                f"needed {self.used + n_bytes}, available {self.size}"
-            )
+            raise MemoryError(f"{self.used + n_bytes} of {self.size}")
         self.used += n_bytes
         return self.used - n_bytes
 
 
 arena = Arena(100)
-print(arena.take(20), arena.take(5), arena.take(40))
+print("at", arena.take(20), arena.take(5), arena.take(40))
+try:
+    arena.take(1)
+except MemoryError as error:
+    print("too much:", error)
 
 # %% [markdown]
 # That is `ggml_context`. Each object in it has a header of 32 bytes, a tensor's record has 336, and if the context is made
@@ -80,17 +80,19 @@ with vg.record() as trace:
         print(error)
 
 # %% [markdown]
-# Step through it, and watch the bar. Each object is drawn to scale: header, record, data, padding. The last step shows
-# what would have been needed.
+# The player opens at the end, where the fourth tensor does not fit. Each object is drawn to scale: header, record, data,
+# padding. Go to the beginning (**Home**) and step through it (**→**): the bar fills from the left, and nothing in it is
+# ever moved.
 
 # %%
-vg.view(trace, panes=["arena", "events"])
+vg.view(trace, panes=["arena", "events"], step=len(trace) - 1)
 
 # %% [markdown]
 # Nothing was half made: the fourth tensor does not exist, the other three are well. In ggml, `ggml_new_object` logs a warning
 # with the same two numbers, and the program stops at an assertion. An arena does not grow: whoever makes one must know
 # how much goes in.
-#
+
+# %% [markdown]
 # ## Records here, data elsewhere
 #
 # With `no_alloc=True` the arena takes records alone. Then its size is known beforehand: so many tensors, times
@@ -100,53 +102,54 @@ vg.view(trace, panes=["arena", "events"])
 c = ggml.Context(mem_size=3 * ggml.TENSOR_OVERHEAD, no_alloc=True)
 for name in "abc":
     t = c.new_tensor("F32", (1000, 1000), name=name)
-print(
-    f"{c.used_mem} of {c.mem_size} bytes used for three tensors of {t.nbytes:,} bytes each"
-)
+print(f"three records: {c.used_mem} of {c.mem_size} bytes used;")
+print(f"each stands for {t.nbytes:,} bytes of data")
 try:
     t.array()
 except vg.VizggmlError as error:
     print(error)
 
 # %% [markdown]
-# That is how llama.cpp makes its contexts: `ggml_tensor_overhead()*max_n_tensors` in `src/llama-model-loader.cpp`. For the
-# weights of SmolLM2:
+# That is how llama.cpp makes its contexts: `ggml_tensor_overhead()*n` in `src/llama-model-loader.cpp` for the weights, in
+# `src/llama-kv-cache.cpp` for the cache, in `src/llama-graph.cpp` for the nodes of a graph. What do the records of
+# SmolLM2's weights cost?
 
 # %%
-records = n_weights * ggml.TENSOR_OVERHEAD
-print(
-    f"records: {records:,} bytes; data: {weight_bytes:,} bytes, {weight_bytes // records:,} times as much"
-)
+records = len(weights) * ggml.TENSOR_OVERHEAD
+times = sum(weights) // records
+print(f"records: {records:,} bytes")
+print(f"data:    {sum(weights):,} bytes, {times} times as much")
 
 # %% [markdown]
 # ## Buffers: first measure, then place
 #
-# A *buffer* is one piece of memory from one device. A *buffer type* says what such pieces are like: every tensor begins at
-# a multiple of `alignment`, and no piece should be larger than `max_size`. `ggml_backend_alloc_ctx_tensors_from_buft` walks
-# over the context twice: it adds sizes up until the next tensor would not fit; then it gets a buffer of just that size and
-# places those tensors in it, one after the other. Then the next range.
+# Where, then, is the data? A *buffer* is one piece of memory from one device. A *buffer type* says what such pieces are
+# like: every tensor begins at a multiple of `alignment`, and no piece should be larger than `max_size`.
+#
+# `ggml_backend_alloc_ctx_tensors_from_buft` (`ggml/src/ggml-alloc.c`) takes the tensors of a context in their order, and
+# passes over each of them twice. The first pass adds sizes up until the next tensor would not fit. Then it gets a buffer
+# of just that size, and the second pass places those tensors in it, one after the other. Then comes the next range.
 #
 # So that you see more than one range, here is a buffer type with very small pieces.
 
-# %%
-max_size = 256
 
 # %%
-c = ggml.Context(mem_size=1 << 16, no_alloc=True)
-for name, n in zip("abcde", (25, 15, 30, 10, 7), strict=True):
-    c.new_tensor("F32", (n,), name=name)
+def place(max_size):
+    c = ggml.Context(mem_size=1 << 16, no_alloc=True)
+    for name, n in zip("abcde", (25, 15, 30, 10, 7), strict=True):
+        c.new_tensor("F32", (n,), name=name)
+    small = ggml.BufferType("small", alignment=32, max_size=max_size)
+    with vg.record() as trace:
+        ggml.alloc_ctx_tensors_from_buft(c, small)
+    lessons.tell(*trace.sentences("PlacementPass", "TensorPlaced"))
+    return trace
 
-with vg.record() as trace:
-    buffers = ggml.alloc_ctx_tensors_from_buft(
-        c, ggml.BufferType("small", alignment=32, max_size=max_size)
-    )
 
-for sentence in trace.sentences("PlacementPass", "TensorPlaced"):
-    print(sentence)
+trace = place(max_size=256)
 
 # %% [markdown]
 # `a` has 100 bytes and takes 128, as `b` must begin at a multiple of 32. Rounded up, `a` and `b` take 192; with `c` it would
-# be 320, more than 256, so a new range begins. In the player, each buffer appears when its range is measured, and fills.
+# be 320, more than 256, so a new range begins. Step on in the player, and watch one buffer fill, then the other.
 
 # %%
 vg.view(trace, panes=["map", "events"])
@@ -154,8 +157,15 @@ vg.view(trace, panes=["map", "events"])
 # %% [markdown]
 # ## Change this and watch
 #
-# `max_size` has a cell of its own above. At 320, what moves? At 100, what do you expect for `c`, which alone is larger than that? (A
-# range holds at least one tensor. ggml asks for a piece that is too large, and leaves the refusal to the device.)
+# At 320, `c` moves into the first range. What do you expect at 100, where `a` and `c` alone are larger than a piece may
+# be? (A range holds at least one tensor. ggml asks for a piece that is too large, and leaves the refusal to the device.)
+
+# %%
+max_size = 320
+
+# %%
+trace = place(max_size)
+vg.view(trace, panes=["map"], step=len(trace) - 1, height=300)
 
 # %% [markdown]
 # ## A file as memory
@@ -189,9 +199,9 @@ print(f"{path.stat().st_size:,} bytes")
 mapped = ggml.MappedFile(path)
 
 
-def pages(what):
+def pages(when):
     found = mapped.residency()
-    print(f"{what:26} {found.pages:4} of {found.of} pages")
+    print(f"{when:24} {found.pages:4} of {found.of} pages")
 
 
 pages("mapped, nothing touched:")
@@ -199,13 +209,14 @@ mapped.memory[0]
 pages("one byte touched:")
 mapped.memory[1_000_000]
 pages("another, far away:")
-int(mapped.memory.sum())
+mapped.memory.sum()
 pages("all of it:")
 
 # %% [markdown]
 # A byte brings more than its own page: neighbours that are in the system's cache are mapped along, as you will likely
 # want them next.
-#
+
+# %% [markdown]
 # ## Watch a model arrive
 #
 # A model whose weights are mapped is "loaded" before any weight is read. The first step then pulls them in, layer by
@@ -216,21 +227,22 @@ from vizggml.llama.residency import pages_watched
 
 model = vg.load_model(path)
 context = model.context(n_ctx=256, n_ubatch=32, n_threads=1)
-with (
-    vg.record() as trace,
-    pages_watched(context, model.gguf.mapped, model.gguf),
-):
+watched = pages_watched(context, model.gguf.mapped, model.gguf)
+with vg.record() as trace, watched:
     context.decode([5])
 
-for sentence in trace.sentences("PagesResident"):
-    print(sentence)
+lessons.tell(*trace.sentences("PagesResident"))
 
 # %% [markdown]
-# In the player choose *LayerResident* in the list beside *Events*, and press **n** to go from one to the next. The bar is
-# the file from its beginning to its end.
+# One token was computed, and all pages have come: a step reads the weights of every layer. So a model that is larger than your memory
+# can run, mapped; but what does not fit is read from the disk again for each token.
+#
+# The bar in the player is the file from its beginning to its end. The player opens after the second layer; choose
+# *LayerResident* in the list beside *Events*, and press **n** to go from one to the next.
 
 # %%
-vg.view(trace, panes=["pages", "events"])
+second = trace.steps("PagesResident")[1]
+vg.view(trace, panes=["pages", "events"], step=second)
 
 # %% [markdown]
 # ## Two processes, one copy
@@ -255,43 +267,60 @@ sys.stdin.read()
 
 def shared(when):
     found = mapped.residency()
-    print(
-        f"{when:20} {found.pages} pages here, {found.shared} of them also in another process"
-    )
+    print(f"{when:19} {found.shared:3} of our {found.pages} pages shared")
 
 
-context = model = None
-gc.collect()  # the model has a mapping of its own, which would count as another's
+model = context = watched = None  # it has a mapping of its own
+gc.collect()
 
 command = [sys.executable, "-c", other, str(path)]
-with subprocess.Popen(
-    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-) as child:
+pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+with subprocess.Popen(command, **pipes) as child:
     child.stdout.readline()
     shared("while it runs:")
     child.stdin.close()
 shared("after it has ended:")
 
 # %% [markdown]
-# So ten processes with the same model need memory for its weights once. And as the file itself is the original, the system
-# may drop such a page whenever it needs room, without writing anything back: it can be read again.
+# So ten processes with the same model need memory for its weights once.
+
+# %% [markdown]
+# ## Given back without being saved
 #
+# The file itself is the original. When the system needs room, it may drop such a page and write nothing: the page can be
+# read again. `drop()` gives the pages of this process back, as the system would.
+
+# %%
+before = int(mapped.memory[1_000_000])
+mapped.drop()
+pages("dropped:")
+print("the same byte again:    ", int(mapped.memory[1_000_000]) == before)
+pages("and its neighbours:")
+
+# %% [markdown]
 # ## In llama.cpp
 #
 # `llama_mmap` (`src/llama-mmap.cpp`) maps the file; `llama_model_loader::get_mapping_range` finds the part where the tensors
-# are; that part becomes a buffer named `CPU_Mapped`. No weight is copied: its `data` points into the file. Our loader does
-# the same; here are both.
+# are; that part becomes a buffer named `CPU_Mapped`. Our loader does the same; here are both.
 
 # %%
 model = vg.load_model("smollm2")
 (buffer,) = model.weights.buffers
-print(buffer)
-print(
-    f"llama.cpp: {lessons.golden('smollm2.mapped'):,} bytes in CPU_Mapped"
-)
-print(
-    f"pages here before any step: {model.gguf.mapped.residency().pages} of {model.gguf.mapped.residency().of}"
-)
+theirs = lessons.golden("smollm2.mapped")
+print(f"{buffer.buft.name}: {buffer.size:,} bytes")
+print(f"llama.cpp:  {theirs:,} bytes")
+
+# %% [markdown]
+# No weight is copied: a tensor's data lies in the mapped file itself, and after loading most of the file has not been read.
+
+# %%
+import numpy as np
+
+file = model.gguf.mapped
+up = model.weights["blk.0.ffn_up.weight"]
+print("in the file:", np.shares_memory(up.data.memory, file.memory))
+here = file.residency()
+print(f"before any step: {here.pages} of {here.of} pages")
 
 # %% [markdown]
 # (The pages that are here already hold the vocabulary and the other metadata, which were read.)
@@ -300,8 +329,11 @@ print(
 # have just watched. By default llama.cpp asks for more: `llama_mmap` maps with `MAP_POPULATE` on Linux and advises
 # `POSIX_MADV_WILLNEED`, so that the pages are fetched when the model is loaded. They are still the system's pages: shared,
 # and dropped when room is needed. vizggml leaves the prefetch out, so that you can watch.
-#
+
+# %% [markdown]
 # ## Exercises
+#
+# Put your answer in place of the three dots. `lessons.solution("03.1")` prints the solution.
 #
 # **03.1** A context with data (`no_alloc=False`) gets three `F32` tensors with `ne` (10), (3, 3) and (1). What is `used_mem`?
 # A header is 32 bytes, a record 336, and record and data together are padded to a multiple of 16.

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 1 章：张量
 #
-# 在导览里你走过了一层，在一次次乘法之间，反复遇到 `RESHAPE`、`PERMUTE` 和 `VIEW`：注意力头和 token 换了位置，行和列换了位置。它们在一步计算里占多大比重？
+# 在[导览](00-tour.ipynb)里你走过了一层，在一次次乘法之间，反复遇到 `RESHAPE`、`PERMUTE` 和 `VIEW`：注意力头和 token 换了位置，行和列换了位置。它们在一步计算里占多大比重？
 
 # %%
 import numpy as np
@@ -22,28 +22,20 @@ import numpy as np
 import vizggml as vg
 from vizggml import ggml, lessons
 
-
-def step_nodes(name, n_tokens, **params):
-    return (
-        vg.load_model(name)
-        .context(n_threads=1, **params)
-        .step_graph(n_tokens)
-        .nodes
-    )
+REARRANGING = ("RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE")
 
 
-nodes = step_nodes("tiny", 32, n_ctx=256, n_ubatch=32, flash_attn=False)
-rearranged = [
-    t
-    for t in nodes
-    if t.op in ("RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE")
-]
-print(
-    f"{len(rearranged)} of the {len(nodes)} nodes of a step of 32 tokens only rearrange;"
-)
-print(
-    f"their shapes hold {sum(t.nelements * t.type.type_size for t in rearranged):,} bytes."
-)
+def step(name, n_tokens, **params):
+    """The op of each node of a step, and the bytes of its result."""
+    context = vg.load_model(name).context(n_threads=1, **params)
+    nodes = context.step_graph(n_tokens).nodes
+    return [(t.op, t.nelements * t.type.type_size) for t in nodes]
+
+
+nodes = step("tiny", 32, n_ctx=256, n_ubatch=32, flash_attn=False)
+sizes = [size for op, size in nodes if op in REARRANGING]
+print(f"{len(sizes)} of the {len(nodes)} nodes of a step only rearrange;")
+print(f"their results hold {sum(sizes):,} bytes.")
 
 # %% [markdown]
 # 这些字节，ggml 一个也没有移动。想知道它怎么做到，先忘掉矩阵：内存只有一维。
@@ -59,12 +51,8 @@ memory = bytes(range(12))
 
 def show(ne, nb):
     for i1 in range(ne[1]):
-        print(
-            *(
-                f"{memory[i0 * nb[0] + i1 * nb[1]]:3}"
-                for i0 in range(ne[0])
-            )
-        )
+        row = [memory[i0 * nb[0] + i1 * nb[1]] for i0 in range(ne[0])]
+        print(*(f"{value:3}" for value in row))
 
 
 show(ne=(4, 3), nb=(1, 4))
@@ -76,10 +64,22 @@ show(ne=(4, 3), nb=(1, 4))
 show(ne=(6, 2), nb=(1, 6))
 
 # %% [markdown]
-# 再看第一个矩阵，行列互换：这就是*转置*。把两个长度对调，两个步长也对调。没有字节被移动：`memory` 是 `bytes`，想写也写不了。
+# 再看第一个矩阵，行列互换：这就是*转置*。把两个长度对调，两个步长也对调。
 
 # %%
 show(ne=(3, 4), nb=(4, 1))
+
+# %% [markdown]
+# 隔一列取一列：步长变长就行。
+
+# %%
+show(ne=(2, 3), nb=(2, 4))
+
+# %% [markdown]
+# 四个矩阵，没有一个字节动过：`memory` 是 `bytes`，想写也写不了。第五个由你来写。步长为 0 会得到什么？
+
+# %%
+show(ne=(4, 3), nb=(0, 4))
 
 # %% [markdown]
 # ## ggml 的张量
@@ -97,12 +97,12 @@ for x in (a, r, t):
     print(x.name, "ne", x.ne, "nb", x.nb, "at", x.data.offset)
 
 # %% [markdown]
-# 三个张量从同一个字节开始。（`at` 是在 `c` 的内存里的偏移，第 3 章再讲。）
+# 三个张量从同一个字节开始：`at` 从 `c` 的内存开头数起，那片内存到[第 3 章](03-memory.ipynb)再讲。
 #
-# 播放器停在最后一步，按 **←** 往回走。*Tensor* 面板画出行走的路线：每个方格是一个元素，里面写着它在第几个字节。比较 `a` 和 `t`：沿着 `a` 的一行，每步 4 个字节；沿着 `t` 的一行，每步 16 个。
+# 播放器停在最后一步，按 **←** 往回走。*Tensor* 面板画出行走的路线：每个方格是一个元素，里面写着它从第几个字节开始，连线按字节的先后把元素串起来。拿 `t` 和 `a` 比一比：到右边的邻居要走多远，到下面的呢？
 
 # %%
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 
 # %% [markdown]
 # ## 哪一维在前？
@@ -111,11 +111,12 @@ vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
 
 # %%
 print("ggml's ne:     ", a.ne)
-print("NumPy's shape: ", a.array().shape, " strides:", a.array().strides)
+print("NumPy's shape: ", a.array().shape)
+print("its strides:   ", a.array().strides)
 print(a.array()[0, 0])
 
 # %% [markdown]
-# 所以写成 `[576, 1536]` 的权重，是 1,536 行，每行 576 个数。`mul_mat` 要的正是这种排列：两个操作数都按长度为 `ne[0]` 的行存放，结果的每个元素是两行的点积，从左到右连续地读。用 NumPy 的话说，`mul_mat(a, b)` 就是 `b @ a.T`。
+# 所以日志里写成 `[576, 1536]` 的权重，是 1,536 行，每行 576 个数。`mul_mat` 要的正是这种排列：两个操作数都按长度为 `ne[0]` 的行存放，结果的每个元素是两行的点积，两行都从左到右连续地读。因此它并不像有些文章写的那样，等于 NumPy 的 `a @ b`。用 NumPy 的话说，`mul_mat(a, b)` 是 `b @ a.T`。
 
 # %%
 b = c.new_tensor("F32", (4, 2), name="b").set(range(8))
@@ -124,13 +125,9 @@ product = ggml.mul_mat(c, a, b)
 g.build_forward_expand(product)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
+expected = b.array()[0, 0] @ a.array()[0, 0].T
 print("ne:", product.ne)
-print(
-    "the same as b @ a.T:",
-    np.array_equal(
-        product.array()[0, 0], b.array()[0, 0] @ a.array()[0, 0].T
-    ),
-)
+print("b @ a.T:", np.array_equal(product.array()[0, 0], expected))
 
 # %% [markdown]
 # ## permute 里的陷阱
@@ -139,37 +136,30 @@ print(
 
 # %%
 heads = c.new_tensor("F32", (64, 4, 32), name="heads")
-print(
-    "ggml.permute(1, 2, 0, 3):    ", ggml.permute(c, heads, 1, 2, 0, 3).ne
-)
-print(
-    "NumPy's rule, same numbers:  ",
-    tuple(heads.ne[axis] for axis in (1, 2, 0, 3)),
-)
+axes = (1, 2, 0, 3)
+print("heads:                   ", heads.ne)
+print("ggml.permute(1, 2, 0, 3):", ggml.permute(c, heads, *axes).ne)
+print("NumPy's rule, same list: ", tuple(heads.ne[i] for i in axes))
 
 # %% [markdown]
 # ## 什么时候必须复制
 #
-# 任何维度的调换，都能用步长表达。那么，转置过的矩阵能再 reshape 吗？逐行读 `t`，经过的字节依次是：
+# 任何维度的调换，都能用步长表达。那么，转置过的矩阵能再 reshape 吗？逐行读 `t`，记下经过的字节。
 
 # %%
-print(
-    [
-        i0 * t.nb[0] + i1 * t.nb[1]
-        for i1 in range(t.ne[1])
-        for i0 in range(t.ne[0])
-    ]
-)
+n0, n1 = t.ne[:2]
+s0, s1 = t.nb[:2]
+passed = [i0 * s0 + i1 * s1 for i1 in range(n1) for i0 in range(n0)]
+print("bytes:", *passed)
+print("steps:", *np.diff(passed))
 
 # %% [markdown]
-# 要把这 12 个元素排成一行，从一个到下一个的距离有时是 16，有时是 -28：没有哪一个步长做得到。遇到这种情况，NumPy 一声不响地复制一份；ggml 则拒绝：`ggml_reshape` 断言它的来源是*连续的*（contiguous），也就是说，每个步长都和一个同样形状的新张量相同。
+# 排成一行 12 个，只能有一个步长；这里却要两个，其中一个还是倒着走。不复制就做不到。遇到这种情况，NumPy 一声不响地复制一份；ggml 则拒绝：`ggml_reshape` 断言它的来源是*连续的*（contiguous），也就是说，每个步长都和一个同样形状的新张量相同。
 
 # %%
-moved = t.array().reshape(12)
-print(
-    "NumPy's reshape still shares memory with a:",
-    np.shares_memory(moved, a.array()),
-)
+copied = t.array().reshape(12)
+shared = np.shares_memory(copied, a.array())
+print("NumPy's reshape still shares memory with a:", shared)
 try:
     ggml.reshape_1d(c, t, 12)
 except vg.VizggmlError as error:
@@ -186,21 +176,23 @@ with vg.record() as trace:
     g.build_forward_expand(row)
     ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
-print("row:", row.array().ravel())
+print("row:", *row.array().ravel().astype(int))
 for x in (a, t, together, row):
-    print(
-        f"{x.name:>4}  at {x.data.offset:>6}  nb {x.nb}  contiguous: {x.is_contiguous()}"
-    )
-
-# %%
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
+    fresh = "contiguous" if x.is_contiguous() else "not contiguous"
+    print(f"{x.name:>4}  at {x.data.offset:>5}  nb {x.nb}  {fresh}")
 
 # %% [markdown]
-# 在记录快结束的地方，三个节点依次轮到。其中两个被跳过，只有 `cont` 有事可做。
+# 三个都是图的节点。计算的时候，其中哪些无事可做？
 
 # %%
-for sentence in trace.sentences("NodeSkipped"):
-    print(sentence)
+lessons.tell(*trace.sentences("NodeSkipped"))
+
+# %% [markdown]
+# 播放器停在造出 `cont` 的那一步。往前走会到 `row`，一直走到最后，就看到节点依次轮到。
+
+# %%
+made = trace.steps("OpRecorded")[-2]
+vg.view(trace, panes=["tensor"], step=made, height=740)
 
 # %% [markdown]
 # ## 步长不一定对应一个元素
@@ -212,40 +204,37 @@ q = c.new_tensor("Q4_0", (64, 3), name="q")
 print("ne", q.ne, "nb", q.nb, "bytes", q.nbytes)
 
 # %% [markdown]
-# 单个权重没有自己的字节，所以转置过的 `Q4_0` 不能拿来相乘：`ggml_mul_mat` 断言第一个操作数没有转置过。
+# 单个权重没有自己的字节，所以转置过的 `Q4_0` 不能拿来相乘：`ggml_mul_mat` 断言第一个操作数没有转置过。（[第 10 章](10-quantization.ipynb)会打开这样一个块。）
 
 # %%
+vector = c.new_tensor("F32", (3, 1))
 try:
-    ggml.mul_mat(c, ggml.transpose(c, q), c.new_tensor("F32", (3, 1)))
+    ggml.mul_mat(c, ggml.transpose(c, q), vector)
 except vg.VizggmlError as error:
-    print(error)
+    lessons.tell(error)
 
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
-# `src/llama-graph.cpp` 的 `llm_graph_context::build_attn_mha` 用 (0, 2, 1, 3) 调换 q、k、v：从“一个 token 的所有头”变成“一个头的所有 token”。算完注意力再换回来，这一层唯一的一次复制就在这里：`ggml_cont_2d`。用 flash attention 时，kernel 直接按正确的顺序写出结果，于是一次复制也不剩。
+# `src/llama-graph.cpp` 的 `llm_graph_context::build_attn_mha` 用 (0, 2, 1, 3) 调换 q、k、v：从“一个 token 的所有头”变成“一个头的所有 token”。算完注意力再换回来，这一层唯一的一次复制就在这里：`ggml_cont`。用 flash attention 时，kernel 直接按正确的顺序写出结果，于是一次复制也不剩。
 #
-# 在 SmolLM2 的图里数一数。这是一个真实的 30 层模型（这一格要几秒钟）；旁边是 llama.cpp 自己建的图。
+# 在真实模型 SmolLM2 的图里数一数（这一格要几秒钟），旁边是 llama.cpp 自己建的图。
 
 # %%
-for flash in (False, True):
-    nodes = step_nodes(
-        "smollm2", 17, n_ctx=512, n_ubatch=512, flash_attn=flash
-    )
-    copies = sum(t.op == "CONT" for t in nodes)
-    mode = "flash" if flash else "plain"
-    theirs = (
-        lessons.golden(f"smollm2.cont.{mode}"),
-        lessons.golden(f"smollm2.nodes.{mode}"),
-    )
+for mode, flash in (("plain", False), ("flash", True)):
+    nodes = step("smollm2", 17, n_ctx=512, n_ubatch=512, flash_attn=flash)
+    copies = sum(op == "CONT" for op, size in nodes)
+    theirs = lessons.golden(f"smollm2.cont.{mode}")
+    of = lessons.golden(f"smollm2.nodes.{mode}")
     print(
-        f"{mode} attention: {copies} CONT in {len(nodes)} nodes; llama.cpp: {theirs[0]} in {theirs[1]}"
+        f"{mode} attention: {copies} CONT in {len(nodes)} nodes;",
+        f"llama.cpp: {theirs} in {of}",
     )
 
 # %% [markdown]
 # ## 改一改，看一看
 #
-# 改动 `axes`，然后运行下面两格。看 `nb`：从左到右还是递增的吗？看 *Tensor* 面板里的路线，和下面 *contiguous*、*permuted*、*transposed* 三个标记。24 种顺序里，有四种使这个张量仍然连续。第一种是 (0, 1, 2, 3)；另外三种是哪些，为什么？（练习 01.4 换个方式问同一件事。）
+# 改动 `axes`，然后运行下面两格。看 `nb`：从左到右还是递增的吗？看 *Tensor* 面板里的路线，和下面 *contiguous*、*permuted*、*transposed* 三个标记。24 种顺序里，除了 (0, 1, 2, 3)，还有哪些使这个张量仍然连续，为什么？（练习 01.4 换个方式问同一件事。）
 
 # %%
 axes = (0, 2, 1, 3)
@@ -256,7 +245,7 @@ with vg.record() as trace:
     x = c.new_tensor("F32", (4, 2, 3), name="x")
     p = ggml.permute(c, x, *axes).set_name("p")
 print("ne", p.ne, "nb", p.nb, "contiguous:", p.is_contiguous())
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=560)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 
 # %% [markdown]
 # ## 练习
@@ -284,7 +273,7 @@ answer = ...
 lessons.check("01.3", answer)
 
 # %% [markdown]
-# **01.4** 写一个函数 `contiguous(ne, nb, size)`，判断一个每元素 `size` 字节的张量是否连续。它会在好几个张量上试用。留意只有一个元素的维：没有人会沿着它走一步。
+# **01.4** 写一个函数 `contiguous(ne, nb, size)`，判断一个每元素 `size` 字节的张量是否连续，把这个函数作为答案。它会在好几个张量上试用。留意只有一个元素的维：没有人会沿着它走一步。
 
 # %%
 answer = ...

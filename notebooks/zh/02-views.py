@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 2 章：视图
 #
-# 一层把所有 token 的 key 放在同一个张量里：每个 token 一行，行内依次排着各个头。一步计算只要其中几行，几行里的一个头，而且还要行列互换。第 1 章说，这些都不移动一个字节。可现在张量叠起来了：一部分的一部分的转置。最后那个张量到哪里去找它的字节？这些字节又要到什么时候，才可以给别人用？
+# 一层把所有 token 的 key 放在同一个张量里：每个 token 一行，行内依次排着各个头。一步计算只要其中几行，几行里的一个头，而且还要行列互换。[第 1 章](01-tensors.ipynb)说，这些都不移动一个字节。可现在张量叠起来了：一部分的一部分的转置。最后那个张量到哪里去找它的字节？这些字节又要到什么时候，才可以给别人用？
 
 # %% [markdown]
 # ## 一串链接，还是一个和
@@ -26,17 +26,12 @@ cache = {"name": "cache"}
 window = {"name": "window", "source": cache, "offset": 32}
 head = {"name": "head", "source": window, "offset": 8}
 
-place, steps = head, 0
-total = 0
+place, offset, steps = head, 0, 0
 while "source" in place:
-    total, steps, place = (
-        total + place["offset"],
-        steps + 1,
-        place["source"],
-    )
-print(
-    f"head begins {total} bytes into {place['name']}, found in {steps} steps"
-)
+    offset += place["offset"]
+    place = place["source"]
+    steps += 1
+print(f"head: byte {offset} of {place['name']}, found in {steps} steps")
 
 # %% [markdown]
 # 但偏移不过是相加。在*造出*视图的时候就加好，记住链条尽头的那个张量，而不是下一个。这样不管前面有多少层视图，每个视图离它的字节都只有一步。
@@ -55,70 +50,82 @@ print(head)
 # %% [markdown]
 # ## ggml 的两个字段
 #
-# 这就是 `view_src` 和 `view_offs`。`ggml_new_tensor_impl` 开头几行做的正是这个加法。来搭一条链：一个 16 行的缓存，每行两个头，每个头四个数。
+# 这就是 `view_src` 和 `view_offs`。`ggml_new_tensor_impl` 开头几行做的正是这个加法。来搭一条链：一个 16 行的缓存，每行两个头，每个头四个数；从缓存里取 6 行作窗口；从窗口里取第二个头；再转置。
 
 # %%
 import vizggml as vg
 from vizggml import ggml, lessons
 
+
+def chain(c, first):
+    cache = c.new_tensor("F16", (8, 16), name="cache")
+    number, row = cache.nb[:2]
+    window = ggml.view_2d(c, cache, 8, 6, row, first * row)
+    window.set_name("window")
+    head = ggml.view_2d(c, window, 4, 6, row, 4 * number)
+    head.set_name("head")
+    turned = ggml.transpose(c, head).set_name("turned")
+    return cache, window, head, turned
+
+
 c = ggml.Context(mem_size=1 << 20)
 with vg.record() as trace:
-    cache = c.new_tensor("F16", (8, 16), name="cache").set(range(128))
-    window = ggml.view_2d(
-        c, cache, 8, 6, cache.nb[1], 2 * cache.nb[1]
-    ).set_name("window")
-    head = ggml.view_2d(
-        c, window, 4, 6, window.nb[1], 4 * window.nb[0]
-    ).set_name("head")
-    turned = ggml.transpose(c, head).set_name("turned")
+    cache, *views = chain(c, first=2)
 
-for t in (window, head, turned):
+for t in views:
     print(
-        f"{t.name:>6}: made from {t.src[0].name:6}  view_src {t.view_src.name}  view_offs {t.view_offs}  nb {t.nb}"
+        f"{t.name:6}  made from {t.src[0].name:6}",
+        f" view_src {t.view_src.name}  view_offs {t.view_offs}",
     )
 
 # %% [markdown]
 # 有两种链接，各有各的用处。`src[0]` 是你写下的来源：图沿着它走，才知道什么必须先算。`view_src` 是字节的所在：内存沿着它走，从来只走一步。
 #
-# 看 *Tensor* 面板里的 *View chain*，再往回走（**←**），看前面的张量：哪些是你要的，哪些是真正留下的。行走的路线里能看到 `head` 各行之间的空隙：每一行有一半属于另一个头。
+# *Tensor* 面板里的 *View chain* 写着你要的是什么、真正留下的是什么；按 **←** 回到前面的张量。最下面那条长条显示 `head` 各行之间的空隙：每一行有一半属于另一个头。
 
 # %%
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 
 # %% [markdown]
-# 读到的正是第 2 到第 7 行的后半，一列一列地读：
+# 位置对吗？给缓存编上号，读出来看看。应该正是第 2 到第 7 行的后半，一列一列地读。
 
 # %%
+cache.set(range(128))
+turned = views[-1]
 print(turned.array()[0, 0])
 
 # %% [markdown]
 # 视图不能超出来源的边界。这在造视图时就检查，以后谁也不必再查。缓存有 16 行；从第 11 行起取六行，就多了一行。
 
 # %%
+row = cache.nb[1]
 try:
-    ggml.view_2d(c, cache, 8, 6, cache.nb[1], 11 * cache.nb[1])
+    ggml.view_2d(c, cache, 8, 6, row, 11 * row)
 except vg.VizggmlError as error:
     print(error)
 
 # %% [markdown]
 # ## 字节归谁所有？
 #
-# 归那个没有 `view_src` 的张量，别无他人。一个视图只占 arena 里的一条记录，数据一个字节也不占。往视图里写，就是往来源里写。
+# 归那个没有 `view_src` 的张量，别无他人。一个视图只占 arena 里的一条记录（见[第 3 章](03-memory.ipynb)），数据一个字节也不占。
 
 # %%
 before = c.used_mem
-whole = ggml.view_2d(c, cache, 8, 16, cache.nb[1], 0)
-print(
-    f"the view shows {whole.nbytes} bytes; the arena grew by {c.used_mem - before}, an object header and a record"
-)
+whole = ggml.view_2d(c, cache, 8, 16, row, 0)
+print(f"the view shows {whole.nbytes} bytes of the cache;")
+print(f"the arena grew by {c.used_mem - before}: a header and a record")
 
+# %% [markdown]
+# 往视图里写，就是往来源里写。
+
+# %%
 turned.array()[0, 0, 0, 0] = -1
 print("row 2 of the cache:", cache.array()[0, 0, 2])
 
 # %% [markdown]
 # 这里没有引用计数：`view_src` 只是一个裸指针，在 ggml 里也一样。拥有者的 buffer 一旦释放，它的视图就指向无效的地方，而且没人会通知它们。
 #
-# 真正计数的只有一处：图分配器，在它做规划的时候（第 5 章）。下面的 `x` 有两个视图。除了这两个视图，没有谁直接读 `x`；即便如此，在*最后一个视图的最后一个读者*之前，它的内存不能让出去。
+# 真正计数的只有一处：图分配器，在它做规划的时候（[第 5 章](05-galloc.ipynb)）。下面的 `x` 有两个视图。除了这两个视图，没有谁直接读 `x`；即便如此，在*最后一个视图的最后一个读者*之前，它的内存不能让出去。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -139,16 +146,18 @@ galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.alloc_graph(g)
 
-for sentence in trace.sentences("TensorFreed"):
-    print(sentence)
+print(trace.sentences("TensorFreed")[0])
 for t in (x, left, right, out):
     print(f"{t.name:>5} at {t.data.offset}")
 
 # %% [markdown]
-# `y` 读过了 `left`，`x` 还在。`z` 读过了 `right`，`x` 才走，随后 `out` 得到同一片字节。在播放器里，内存图上根本没有视图，因为它们没有字节。在事件里看 `x` 的计数怎样变化。
+# `y` 读过了 `left`，`x` 还在。`z` 读过了 `right`，`x` 才走，随后 `out` 得到同一片字节。
+#
+# 播放器停在 `x` 释放的那一步。从这里往回走：*Counts* 显示 `x` 的视图怎样一个一个减下去。内存图上找不到任何视图，因为它们没有字节。
 
 # %%
-vg.view(trace, panes=["map", "graph", "events"])
+freed = trace.steps("TensorFreed")[0]
+vg.view(trace, panes=["map", "counts"], step=freed, height=680)
 
 # %% [markdown]
 # ## 四种空的 op
@@ -158,30 +167,26 @@ vg.view(trace, panes=["map", "graph", "events"])
 # %%
 with vg.record() as trace:
     ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
-for sentence in trace.sentences("NodeSkipped"):
-    print(sentence)
+lessons.tell(*trace.sentences("NodeSkipped"))
 
 # %% [markdown]
 # 那为什么还要当节点？因为图沿着 `src` 走。`y` 是经过 `left` 才找到 `x` 的；少了这一环，就没人知道 `x` 必须先算。
 #
-# 不要混淆*是视图*和*是空的*。原地写入的 op 也有 `view_src`：结果就在目标所在的地方。这样的节点是要实实在在计算的。看看 tiny 模型的一步：
+# *是视图*和*是空的*常被混为一谈。原地写入的 op 也有 `view_src`：结果就在目标所在的地方。这样的节点是要实实在在计算的。数一数 tiny 模型的一步里有 `view_src` 的节点，找出第五种 op：
 
 # %%
-step = (
-    vg.load_model("tiny")
-    .context(n_ctx=256, n_ubatch=32, flash_attn=True, n_threads=1)
-    .step_graph(32)
-)
-views = [t for t in step.nodes if t.is_view]
-empty = [
-    t
-    for t in views
-    if t.op in ("VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE")
-]
-writing = {t.op for t in views if t not in empty}
-print(
-    f"{len(step.nodes)} nodes, {len(views)} of them views; {len(empty)} are empty, {len(views) - len(empty)} write: {writing}"
-)
+from collections import Counter
+
+
+def step_nodes():
+    model = vg.load_model("tiny")
+    context = model.context(n_ctx=256, n_ubatch=32, n_threads=1)
+    return context.step_graph(32).nodes
+
+
+with_source = Counter(t.op for t in step_nodes() if t.is_view)
+for op, count in with_source.most_common():
+    print(f"{count:3} {op}")
 
 # %% [markdown]
 # ## 图看到的是 `src`，不是字节
@@ -214,59 +219,52 @@ print("read alone:      ", read_the_cache("read"))
 #
 # 所以 `src/llama-graph.cpp` 的 `llm_graph_context::build_attn` 先把新 key 和 value 的写入放进图里，*然后*才搭建读取它们的注意力。读取从 `llama_kv_cache::get_k`（`src/llama-kv-cache.cpp`）开始：对这一层的缓存做 `ggml_view_4d`，再由 `build_attn_mha` 调换维度。最后那个视图的字节，一步就到缓存：
 
+
 # %%
-last = next(
-    t for t in step.nodes if t.name == "cache_k_l0 (view) (permuted)"
-)
-link = last
-while link is not None:
-    print(
-        f"{link.name:30} {link.op:8} ne {link.ne}  view_src {link.view_src.name if link.view_src else '-'}"
-    )
-    link = link.src[0] if link.src else None
+def made_from(t):
+    owner = t.view_src.name if t.is_view else "of its own"
+    print(f"{t.op:8} {t.name:30} bytes: {owner}")
+    if t.src:
+        made_from(t.src[0])
+
+
+name = "cache_k_l0 (view) (permuted)"
+made_from(next(t for t in step_nodes() if t.name == name))
 
 # %% [markdown]
 # 计算节点时，`ggml_graph_compute_thread`（`ggml/src/ggml-cpu/ggml-cpu.c`）问一声 `ggml_op_is_empty`，是空的就去下一个节点：不调用 kernel，线程之间也不设 barrier。这有多常见？在 llama.cpp 为 SmolLM2 建的图里：
 
 # %%
 for mode in ("plain", "flash"):
-    skipped, nodes = (
-        lessons.golden(f"smollm2.empty.{mode}"),
-        lessons.golden(f"smollm2.nodes.{mode}"),
-    )
+    empty = lessons.golden(f"smollm2.empty.{mode}")
+    nodes = lessons.golden(f"smollm2.nodes.{mode}")
+    share = f"{100 * empty / nodes:.0f} %"
     print(
-        f"{mode} attention: {skipped} of {nodes} nodes are empty, {100 * skipped / nodes:.0f} %"
+        f"{mode} attention: {empty} of {nodes} nodes are empty, {share}"
     )
 
 # %% [markdown]
 # （`ggml_op_is_empty` 还认第五种：`NONE`。那是叶子，即权重、缓存和输入，本来就不是节点。）
-#
+
+# %% [markdown]
 # ## 改一改，看一看
 #
-# `first` 是窗口从第几行开始。看最后那个视图的 `view_offs`：每多一行，它增加多少？从哪个值起 ggml 会拒绝，三行里是哪一行拒绝的？
+# `first` 是窗口从第几行开始。看最后那个视图的 `view_offs`：每多一行，它增加多少？从哪个值起 ggml 会拒绝，`chain` 里是哪一行拒绝的？
 
 # %%
-first = 2
+first = 5
 
 # %%
-step = views = empty = last = link = t = (
-    None  # what is recorded begins with what stands: let the model go
-)
 c = ggml.Context(mem_size=1 << 20)
 with vg.record() as trace:
-    cache = c.new_tensor("F16", (8, 16), name="cache")
-    window = ggml.view_2d(
-        c, cache, 8, 6, cache.nb[1], first * cache.nb[1]
-    ).set_name("window")
-    head = ggml.view_2d(
-        c, window, 4, 6, window.nb[1], 4 * window.nb[0]
-    ).set_name("head")
-    turned = ggml.transpose(c, head).set_name("turned")
+    *_, turned = chain(c, first)
 print("view_offs:", turned.view_offs)
-vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=620)
+vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 
 # %% [markdown]
 # ## 练习
+#
+# 把答案写在三个点的位置。`lessons.solution("02.1")` 打印解答。
 #
 # **02.1** `c3` 的 `view_offs` 是多少？先算出来，再运行。
 #
@@ -304,5 +302,5 @@ lessons.check("02.3", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml.c` 里的 `ggml_new_tensor_impl` 和 `ggml_view_impl`；`ggml/src/ggml-backend.cpp` 里的 `ggml_backend_view_init`，来源有了地址以后，由它给视图地址。
+# - `ggml/src/ggml.c` 里的 `ggml_new_tensor_impl` 和 `ggml_view_impl`；`ggml/src/ggml-backend.cpp` 里的 `ggml_backend_view_init`，来源有了地址以后，由它给视图地址。我们的在 `vizggml/ggml/context.py` 和 `buffer.py`。
 # - 拥有字节的那个张量，*它*的字节又从哪里来？见[第 3 章：arena、buffer 与 mmap](03-memory.ipynb)。

@@ -91,7 +91,7 @@ def test_links_lead_to_tensors_and_events(trace: Trace, tmp_path: Path, open_pag
     assert freed is not None
     page = opened(trace, tmp_path, open_page, f"#step={len(trace) - 1}&tensor={id_of(trace, 'half')}", ["tensor"])
     expect(fact(page, "view of")).to_have_text("again + 16 B → x")
-    expect(fact(page, "flattened to")).to_have_text("x + 16 B one step in place of 2")
+    expect(fact(page, "flattened to")).to_have_text("x + 16 B one step, not 2")
     fact(page, "read by").get_by_role("button", name="product").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".vg-inspector-name")).to_have_text("product")

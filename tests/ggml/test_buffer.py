@@ -172,6 +172,20 @@ def test_only_pages_that_were_touched_are_resident(tmp_path: Path) -> None:
     mapped.close()
 
 
+def test_pages_that_are_dropped_come_back_with_what_was_in_them(tmp_path: Path) -> None:
+    path = tmp_path / "weights.bin"
+    path.write_bytes(b"\7" * (1 << 20))
+    mapped = MappedFile(path)
+    assert int(mapped.memory.sum()) == 7 << 20
+    assert mapped.residency().pages == mapped.residency().of
+    mapped.drop()
+    assert mapped.residency().pages == 0
+    assert int(mapped.memory[-1]) == 7
+    assert mapped.residency().pages > 0
+    mapped.close()
+    mapped.drop()
+
+
 def test_the_pages_of_a_range(tmp_path: Path) -> None:
     path, page = tmp_path / "weights.bin", os.sysconf("SC_PAGE_SIZE")
     part = 4 << 20  # the kernel may map along what shares a huge page of 2 MiB with the byte that is read

@@ -72,6 +72,15 @@ def test_what_is_saved_is_loaded(saved: Path, tmp_path: Path) -> None:
     assert (tmp_path / "again.vgt").read_bytes() == saved.read_bytes()
 
 
+def test_where_the_events_of_a_kind_are() -> None:
+    trace = sample()
+    assert trace.steps("TensorCreated", "OpRecorded") == [0, 2, 3]
+    assert trace.steps() == list(range(8))
+    assert trace.sentences("TensorNamed") == ["The tensor is named W."]
+    with pytest.raises(VizggmlError, match="event kind 'Tensor' is not one of"):
+        trace.steps("Tensor")
+
+
 def test_an_empty_trace(tmp_path: Path) -> None:
     trace_of().save(tmp_path / "empty.vgt")
     loaded = load_trace(tmp_path / "empty.vgt")

@@ -308,6 +308,11 @@ class MappedFile:
             raise VizggmlError(f"{self.path}: this system has no /proc/self/pagemap to ask for residency") from None
         return Residency(int(np.count_nonzero(entries >> np.uint64(63))), end - begin, page)
 
+    def drop(self) -> None:
+        """Give this process's pages back, as the system may whenever it needs room; a touch brings one again."""
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
     def close(self) -> None:
         """Let go of the mapping; the system unmaps it once no array points into it."""
         bus.standing.discard(self)

@@ -103,8 +103,7 @@ class Context:
             if bus.on:
                 bus.emit(ContextOverflow(self.id, needed, self.mem_size))
             raise VizggmlError(
-                f"context {self.id}: not enough space for a {object_type} "
-                f"(needed {needed}, available {self.mem_size} bytes)"
+                f"context {self.id}: not enough space for a {object_type} (needed {needed}, available {self.mem_size})"
             )
         obj = ArenaObject(object_type, end + GGML_OBJECT_SIZE, size_needed)
         self.objects.append(obj)

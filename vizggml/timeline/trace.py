@@ -118,19 +118,24 @@ class Trace:
             self._tracks = self._fold.tracks()
         return self._tracks
 
-    def sentences(self, *kinds: str) -> list[str]:
-        """What happened, one sentence an event, of the kinds named (all of them for none), in order.
+    def steps(self, *kinds: str) -> list[int]:
+        """The numbers of the events of the kinds named (of all events for none), in order.
 
         VizggmlError for a kind that is not in the vocabulary.
         """
-        from vizggml.timeline.sentences import render
-
         for kind in kinds:
             if kind not in KIND_INDEX:
                 raise VizggmlError(f"event kind {kind!r} is not one of the {len(KIND_NAMES)}, such as {KIND_NAMES[0]}")
+        self.settle()
         wanted = {KIND_INDEX[kind] for kind in kinds or KIND_NAMES}
-        tracks = self.tracks()
-        return [render(tracks, i) for i, kind in enumerate(tracks["ev.kind"].tolist()) if kind in wanted]
+        return [step for step, kind in enumerate(self.column("ev.kind").tolist()) if kind in wanted]
+
+    def sentences(self, *kinds: str) -> list[str]:
+        """What happened, one sentence an event, of the kinds named as `steps` takes them, in order."""
+        from vizggml.timeline.sentences import render
+
+        steps, tracks = self.steps(*kinds), self.tracks()
+        return [render(tracks, step) for step in steps]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace file, whole or not at all."""

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:b3eb2e9abdd971ebd4eb9da8b5be96648aedaaeac886747b68163c49f642f9a2
+// vizggml player, bundled; sources sha256:b0d9e6c114d16dcb782db7fa07229261b69c88a195c919ce5408afea76d42202
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -2993,7 +2993,7 @@ var Inspector = class {
     const { asked, flat } = chainOf(this.player, t);
     const link = ({ tensor, offs }) => ({ ...this.tensor(tensor), after: offs ? ` + ${offs} B` : "" });
     this.show("asked", asked.length ? asked.flatMap((one, k) => k ? ["→", link(one)] : [link(one)]) : ["nothing: bytes of its own"]);
-    this.show("flat", flat ? [link(flat), asked.length > 1 ? `one step in place of ${asked.length}` : "at once"] : ["nothing to flatten"]);
+    this.show("flat", flat ? [link(flat), asked.length > 1 ? `one step, not ${asked.length}` : "at once"] : ["nothing to flatten"]);
   }
   /** @param {number} t @param {number} step */
   drawHead(t, step) {

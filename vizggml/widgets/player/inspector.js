@@ -293,7 +293,7 @@ export class Inspector {
     /** @type {(link: {tensor: number, offs: number}) => Item} */
     const link = ({ tensor, offs }) => ({ ...this.tensor(tensor), after: offs ? ` + ${offs} B` : "" });
     this.show("asked", asked.length ? asked.flatMap((one, k) => (k ? ["→", link(one)] : [link(one)])) : ["nothing: bytes of its own"]);
-    this.show("flat", flat ? [link(flat), asked.length > 1 ? `one step in place of ${asked.length}` : "at once"] : ["nothing to flatten"]);
+    this.show("flat", flat ? [link(flat), asked.length > 1 ? `one step, not ${asked.length}` : "at once"] : ["nothing to flatten"]);
   }
 
   /** @param {number} t @param {number} step */
