@@ -14,9 +14,9 @@
 # %% [markdown]
 # # Chapter 6: Graph and order
 #
-# The allocator went through the nodes "in execution order". Whose order? You have never given one. You wrote down
-# records, each of which points to its sources, and in the end you hold one tensor: the result. What must be computed
-# for it, and what first?
+# The allocator of [chapter 5](05-galloc.ipynb) went through the nodes "in execution order". Whose order? You have never
+# given one. You wrote down records ([chapter 4](04-deferred.ipynb)), each of which points to its sources, and in the end
+# you hold one tensor: the result. What must be computed for it, and what first?
 
 # %% [markdown]
 # ## Follow the arrows
@@ -49,9 +49,14 @@ print(visit("out", []))
 
 # %%
 needs = {f"t{k}": [f"t{k - 1}"] * 2 for k in range(1, 17)} | {"t0": []}
-print(f"{len(visit('t16', [])):,} visits to {len(needs)} tensors")
+visits = len(visit("t16", []))
+print(f"{visits:,} visits to {len(needs)} tensors")
+
+# %% [markdown]
+# Each tensor doubles the work. So remember what you have met:
 
 
+# %%
 def visit_once(t, order, seen):
     if t not in seen:
         seen.add(t)
@@ -61,9 +66,7 @@ def visit_once(t, order, seen):
     return order
 
 
-print(
-    f"{len(visit_once('t16', [], set())):,} visits, if it remembers what it has met"
-)
+print(f"{len(visit_once('t16', [], set()))} visits")
 
 # %% [markdown]
 # The two lines with `seen` are the whole reason for the hash set in a `ggml_cgraph`.
@@ -87,12 +90,8 @@ out = ggml.mul(c, total, x).set_name("out")
 g = ggml.Graph(c, 8)
 with vg.record() as trace:
     g.build_forward_expand(out)
-print(
-    "leafs:",
-    [t.name for t in g.leafs],
-    " nodes:",
-    [t.name for t in g.nodes],
-)
+print("leafs:", [t.name for t in g.leafs])
+print("nodes:", [t.name for t in g.nodes])
 
 # %% [markdown]
 # Step through it: down to `x`, up again, and down the next way. Where a way leads to something known, it says so and
@@ -101,31 +100,48 @@ print(
 # %%
 vg.view(trace, panes=["graph", "counts", "events"])
 
+# %% [markdown]
+# Without the player, the same walk as text:
+
 # %%
-for sentence in trace.sentences(
-    "VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended"
-):
-    print(sentence)
+walk = ("VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended")
+lessons.tell(*trace.sentences(*walk))
 
 # %% [markdown]
 # ## The hash set
 #
-# "Have I met this tensor?" must be answered in no time. ggml takes the address of the record, divides it by 16, and
-# takes the remainder by the number of slots, a prime. If the slot holds another tensor, it tries the next one.
-#
-# The number of slots is the first prime of a list that is at least twice the size of the graph. Here they are, with who
-# sits where:
+# "Have I met this tensor?" must be answered in no time, however many there are. C has no `set`. ggml takes the address of
+# the record, divides it by 16, and takes the remainder by the number of slots. If that slot holds another tensor, it
+# tries the next one. In Python, with addresses as the arena gives them, one record every 368 bytes:
+
+# %%
+keys = [None] * 17
+
+
+def find(address):
+    slot = (address >> 4) % len(keys)
+    while keys[slot] not in (None, address):
+        slot = (slot + 1) % len(keys)
+    return slot
+
+
+for address in range(32, 32 + 6 * 368, 368):
+    keys[find(address)] = address
+print({slot: key for slot, key in enumerate(keys) if key is not None})
+
+# %% [markdown]
+# Neighbours come to lie 23 slots apart (368 divided by 16), around and around. The number of slots is a prime, so they
+# fill all of them before one meets another. ggml takes it from a list of primes: the first that is at least twice the
+# size of the graph. Here is that of the graph above, and who sits where:
 
 # %%
 print(f"size {g.size}, {g.hash_size} slots")
-print(
-    {slot: t.name for slot, t in enumerate(g.hash_keys) if t is not None}
-)
+seats = enumerate(g.hash_keys)
+print({slot: t.name for slot, t in seats if t is not None})
 
 # %% [markdown]
-# Two records that follow each other lie 368 bytes apart, which is 23 after the division: so neighbours come to lie 23
-# slots apart, around and around. A collision takes two records whose distance is a multiple of the number of slots. Make
-# one: put enough records between two that are needed.
+# A collision takes two records whose distance is a multiple of the number of slots. Make one: put enough records between
+# two that are needed.
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -137,8 +153,7 @@ g = ggml.Graph(c, 4)
 with vg.record() as trace:
     g.build_forward_expand(ggml.add(c, first, late).set_name("out"))
 print(f"{g.hash_size} slots")
-for sentence in trace.sentences("SlotTaken", "VisitEnter"):
-    print(sentence)
+lessons.tell(*trace.sentences("SlotTaken", "VisitEnter"))
 
 # %% [markdown]
 # (`out`, visited first, decides where our slots begin to count: we have no real addresses, and take those of one long
@@ -168,9 +183,8 @@ print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %%
 def planned(g):
-    return ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[
-        0
-    ]
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    return galloc.reserve_n_size(g)[0]
 
 
 before = planned(g)
@@ -226,29 +240,26 @@ def two_branches(order, width=256, length=64):
     return g
 
 
-peaks = {}
 traces = {}
 for order in ("left to right", "right to left"):
     g = two_branches(order)
     galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
     with vg.record() as traces[order]:
         galloc.reserve(g)
-    peaks[order] = galloc.get_buffer_size()
-    print(
-        f"{order}: {' '.join(t.name for t in g.nodes)}: {peaks[order]} bytes"
-    )
+    print(f"{order}:", *(t.name for t in g.nodes))
+    print(f"    {galloc.get_buffer_size():,} bytes")
 
 # %% [markdown]
 # Left first: `long` lies there, waiting for its partner, while `wide` comes and goes beside it.
 
 # %%
-vg.view(traces["left to right"], panes=["timeline"])
+vg.view(traces["left to right"], panes=["timeline"], height=450)
 
 # %% [markdown]
 # Right first: `wide` is gone before `long` comes. No tensor has become smaller; only their lives overlap less.
 
 # %%
-vg.view(traces["right to left"], panes=["timeline"])
+vg.view(traces["right to left"], panes=["timeline"], height=450)
 
 # %% [markdown]
 # The rule behind it is old (Sethi and Ullman, 1970): first the branch that needs much and leaves little. ggml does not
@@ -270,12 +281,11 @@ context = vg.load_model("tiny").context(
 step = context.step_graph(1)
 alone = ggml.Graph(ggml.Context(mem_size=1 << 20), 1024)
 alone.build_forward_expand(step.nodes[-1])
-missing = Counter(t.op for t in step.nodes) - Counter(
-    t.op for t in alone.nodes
-)
-print(
-    f"{len(step.nodes)} nodes in the step, {len(alone.nodes)} from the logits alone; missing: {dict(missing)}"
-)
+print(f"{len(step.nodes)} nodes in the step")
+print(f"{len(alone.nodes)} from the logits alone")
+missing = Counter(t.op for t in step.nodes)
+missing.subtract(t.op for t in alone.nodes)
+print("missing:", *(f"{n} {op}" for op, n in missing.items() if n))
 
 # %% [markdown]
 # Nobody *reads* `SET_ROWS`: it writes the new keys and values into the cache, and attention reads the cache, not its
@@ -290,35 +300,66 @@ print("attention's softmax at ", reads)
 
 # %% [markdown]
 # The second reason: q, k and v are expanded together, so that no node of another kind comes between; with several
-# backends, this makes for fewer splits (chapter 11). You find this as a comment in `build_attn`.
+# backends, this makes for fewer splits ([chapter 11](11-backends.ipynb)). You find this as a comment in `build_attn`.
+
+# %% [markdown]
+# ## What does the order amount to in a model?
+#
+# `two_branches` was made for the purpose. Take the step of a real model, SmolLM2 with 32 tokens, and visit it again: expand
+# only what must be expanded, the inputs, the writes and the logits, and leave the rest to left and right. The nodes are
+# the same.
+
+
+# %%
+def again(step, order):
+    c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+    g = ggml.Graph(c, step.size)
+    g.order = order
+    writes = [t for t in step.nodes if t.op == "SET_ROWS"]
+    for t in (*step.leafs, *writes, step.nodes[-1]):
+        g.build_forward_expand(t)
+    return g
+
+
+big = vg.load_model("smollm2").context(
+    n_ctx=512, flash_attn=False, n_threads=1
+)
+step = big.step_graph(32, n_outputs=1)
+graphs = {"model's order": step}
+for order in ("left to right", "right to left"):
+    graphs[order] = again(step, order)
+for order, g in graphs.items():
+    found = ggml.graph_liveness(g)
+    where = g.nodes[found.bound_at].name
+    print(f"{order}: {planned(g):>9,} bytes")
+    print(f"      live at most: {found.bound:>9,} bytes, at {where}")
+
+# %% [markdown]
+# What is alive at once does not change with the order: it is most where a layer has its attention scores, and every order
+# must pass through them. The plans differ only in how well the allocator packs. So do not expect wonders from an
+# order: a chain of layers leaves it little choice.
 
 # %% [markdown]
 # ## In llama.cpp
 #
 # `ggml_visit_parents_graph` and `ggml_build_forward_expand` in `ggml/src/ggml.c`; the hash set in
-# `ggml/src/ggml-impl.h`. A real model: our visit beside what llama.cpp built (the cell takes a few seconds).
+# `ggml/src/ggml-impl.h`. A real model: our visit beside what llama.cpp built.
 
 # %%
-big = vg.load_model("smollm2").context(
-    n_ctx=512, flash_attn=False, n_threads=1
-)
 with vg.record() as trace:
     graph = big.step_graph(1)
-print(
-    f"SmolLM2: {len(graph.nodes)} nodes; llama.cpp: {lessons.golden('smollm2.nodes.plain')}"
-)
+theirs = lessons.golden("smollm2.nodes.plain")
+print(f"SmolLM2: {len(graph.nodes):,} nodes; llama.cpp: {theirs:,}")
+print(f"room for {graph.size:,}, {graph.hash_size:,} slots")
 taken = len(trace.sentences("SlotTaken"))
-print(
-    f"room for {graph.size:,}, {graph.hash_size:,} slots; a taken slot was met {taken} times"
-)
+print(f"a taken slot was met {taken} times")
 
 # %% [markdown]
 # ## Change this and watch
 #
-# `width` and `length` are the sizes of `wide` and `long`, in elements; *live* is the most that is alive at once, below
-# which no allocator can go. Try (256, 8), then (64, 32). In the last one, less is alive at once from right to left, and
-# yet the plan takes more: a hole is left that is too narrow for `out`. The order gives the lives; what the allocator
-# makes of them is another matter.
+# `width` and `length` are the sizes of `wide` and `long`, in elements. No allocator can go below what is *live* at once.
+# Try (256, 8), then (64, 32). In the last one, less is alive at once from right to left, and yet the plan takes more: a
+# hole is left that is too narrow for `out`. The order gives the lives; what the allocator makes of them is another matter.
 
 # %%
 width, length = 256, 64
@@ -326,9 +367,8 @@ width, length = 256, 64
 # %%
 for order in ("left to right", "right to left"):
     g = two_branches(order, width, length)
-    print(
-        f"{order}: {planned(g)} bytes, live {ggml.graph_liveness(g).bound}"
-    )
+    live = ggml.graph_liveness(g).bound
+    print(f"{order}: {planned(g):,} bytes, live {live:,}")
 
 # %% [markdown]
 # ## Exercises

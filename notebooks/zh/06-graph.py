@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 6 章：图与顺序
 #
-# 分配器是“按执行顺序”走过各个节点的。谁定的顺序？你从来没有给过。你只写下了一条条记录，每条指向自己的来源，最后手里握着一个张量：结果。为了它要算哪些，先算哪个？
+# [第 5 章](05-galloc.ipynb)的分配器是“按执行顺序”走过各个节点的。谁定的顺序？你从来没有给过。你只写下了一条条记录（[第 4 章](04-deferred.ipynb)），每条指向自己的来源，最后手里握着一个张量：结果。为了它要算哪些，先算哪个？
 
 # %% [markdown]
 # ## 顺着箭头走
@@ -45,9 +45,14 @@ print(visit("out", []))
 
 # %%
 needs = {f"t{k}": [f"t{k - 1}"] * 2 for k in range(1, 17)} | {"t0": []}
-print(f"{len(visit('t16', [])):,} visits to {len(needs)} tensors")
+visits = len(visit("t16", []))
+print(f"{visits:,} visits to {len(needs)} tensors")
+
+# %% [markdown]
+# 每多一个张量，工作量就翻一番。所以要记住遇到过谁：
 
 
+# %%
 def visit_once(t, order, seen):
     if t not in seen:
         seen.add(t)
@@ -57,9 +62,7 @@ def visit_once(t, order, seen):
     return order
 
 
-print(
-    f"{len(visit_once('t16', [], set())):,} visits, if it remembers what it has met"
-)
+print(f"{len(visit_once('t16', [], set()))} visits")
 
 # %% [markdown]
 # `ggml_cgraph` 里有一个 hash set，全部理由就是带 `seen` 的那两行。
@@ -83,12 +86,8 @@ out = ggml.mul(c, total, x).set_name("out")
 g = ggml.Graph(c, 8)
 with vg.record() as trace:
     g.build_forward_expand(out)
-print(
-    "leafs:",
-    [t.name for t in g.leafs],
-    " nodes:",
-    [t.name for t in g.nodes],
-)
+print("leafs:", [t.name for t in g.leafs])
+print("nodes:", [t.name for t in g.nodes])
 
 # %% [markdown]
 # 一步步走：往下走到 `x`，再返回，再走另一条路。一条路通到已知的张量时，它会说明，并立刻掉头。
@@ -96,27 +95,43 @@ print(
 # %%
 vg.view(trace, panes=["graph", "counts", "events"])
 
+# %% [markdown]
+# 不用播放器，把同样的过程打印出来：
+
 # %%
-for sentence in trace.sentences(
-    "VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended"
-):
-    print(sentence)
+walk = ("VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended")
+lessons.tell(*trace.sentences(*walk))
 
 # %% [markdown]
 # ## hash set
 #
-# “这个张量见过吗？”要能立刻回答。ggml 取记录的地址，除以 16，再对槽位数取余；槽位数是质数。如果那个槽里是别的张量，就看下一个槽。
-#
-# 槽位数是一张质数表里第一个不小于图的大小两倍的数。下面是槽位数，和谁坐在哪里：
+# “这个张量见过吗？”要能立刻回答，不管有多少个张量。C 语言没有现成的 `set`。ggml 取记录的地址，除以 16，再对槽位数取余；如果那个槽里是别的张量，就看下一个槽。用 Python 写出来，地址按 arena 的样子，每 368 字节一条记录：
+
+# %%
+keys = [None] * 17
+
+
+def find(address):
+    slot = (address >> 4) % len(keys)
+    while keys[slot] not in (None, address):
+        slot = (slot + 1) % len(keys)
+    return slot
+
+
+for address in range(32, 32 + 6 * 368, 368):
+    keys[find(address)] = address
+print({slot: key for slot, key in enumerate(keys) if key is not None})
+
+# %% [markdown]
+# 相邻的两条记录隔 23 个槽（368 除以 16），一圈一圈地绕。槽位数是质数，所以要等所有的槽都坐满，才会有两条碰到一起。ggml 从一张质数表里取：第一个不小于图的大小两倍的数。下面是上面那个图的槽位数，和谁坐在哪里：
 
 # %%
 print(f"size {g.size}, {g.hash_size} slots")
-print(
-    {slot: t.name for slot, t in enumerate(g.hash_keys) if t is not None}
-)
+seats = enumerate(g.hash_keys)
+print({slot: t.name for slot, t in seats if t is not None})
 
 # %% [markdown]
-# 相邻的两条记录相距 368 字节，除以 16 是 23：所以邻居之间隔 23 个槽，一圈一圈地绕。两条记录的距离如果是槽位数的倍数，就会冲突。我们来造一次：在两个要用的张量之间，放足够多的记录。
+# 两条记录的距离如果是槽位数的倍数，就会冲突。我们来造一次：在两个要用的张量之间，放足够多的记录。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -128,8 +143,7 @@ g = ggml.Graph(c, 4)
 with vg.record() as trace:
     g.build_forward_expand(ggml.add(c, first, late).set_name("out"))
 print(f"{g.hash_size} slots")
-for sentence in trace.sentences("SlotTaken", "VisitEnter"):
-    print(sentence)
+lessons.tell(*trace.sentences("SlotTaken", "VisitEnter"))
 
 # %% [markdown]
 # （最先访问的 `out` 决定槽从哪里数起：我们没有真实的地址，假设所有记录都在一个长长的 arena 里。）一次冲突不过是多看一眼，答案不会因此出错：槽里存的是张量本身，不是它的 hash 值。
@@ -154,9 +168,8 @@ print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %%
 def planned(g):
-    return ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[
-        0
-    ]
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    return galloc.reserve_n_size(g)[0]
 
 
 before = planned(g)
@@ -209,29 +222,26 @@ def two_branches(order, width=256, length=64):
     return g
 
 
-peaks = {}
 traces = {}
 for order in ("left to right", "right to left"):
     g = two_branches(order)
     galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
     with vg.record() as traces[order]:
         galloc.reserve(g)
-    peaks[order] = galloc.get_buffer_size()
-    print(
-        f"{order}: {' '.join(t.name for t in g.nodes)}: {peaks[order]} bytes"
-    )
+    print(f"{order}:", *(t.name for t in g.nodes))
+    print(f"    {galloc.get_buffer_size():,} bytes")
 
 # %% [markdown]
 # 先左：`long` 躺在那里等它的同伴，`wide` 就在它旁边来了又走。
 
 # %%
-vg.view(traces["left to right"], panes=["timeline"])
+vg.view(traces["left to right"], panes=["timeline"], height=450)
 
 # %% [markdown]
 # 先右：`long` 到来之前，`wide` 已经不在了。没有一个张量变小，只是它们的寿命重叠得少了。
 
 # %%
-vg.view(traces["right to left"], panes=["timeline"])
+vg.view(traces["right to left"], panes=["timeline"], height=450)
 
 # %% [markdown]
 # 这背后的规则很老（Sethi 和 Ullman，1970）：先算占用多而留下少的分支。ggml 并不去找这样的顺序，它永远从左到右。`GGML_CGRAPH_EVAL_ORDER_RIGHT_TO_LEFT` 是有的，但 llama.cpp 的 `src/` 里没有一处用它。
@@ -250,12 +260,11 @@ context = vg.load_model("tiny").context(
 step = context.step_graph(1)
 alone = ggml.Graph(ggml.Context(mem_size=1 << 20), 1024)
 alone.build_forward_expand(step.nodes[-1])
-missing = Counter(t.op for t in step.nodes) - Counter(
-    t.op for t in alone.nodes
-)
-print(
-    f"{len(step.nodes)} nodes in the step, {len(alone.nodes)} from the logits alone; missing: {dict(missing)}"
-)
+print(f"{len(step.nodes)} nodes in the step")
+print(f"{len(alone.nodes)} from the logits alone")
+missing = Counter(t.op for t in step.nodes)
+missing.subtract(t.op for t in alone.nodes)
+print("missing:", *(f"{n} {op}" for op, n in missing.items() if n))
 
 # %% [markdown]
 # 没有人*读* `SET_ROWS`：它把新的 key 和 value 写进 cache，而 attention 读的是 cache，不是它的结果。从 logits 没有箭头通向它，也没有箭头通向算出这些 key 和 value 的乘法。所以 `build_attn` 先 expand 这两次写入，再轮到必须看见它们的 attention。把两者联系在一起的，只有顺序。
@@ -267,31 +276,59 @@ print("the cache is written at", writes)
 print("attention's softmax at ", reads)
 
 # %% [markdown]
-# 第二个理由：q、k、v 一起 expand，中间就不会夹进别的节点；有几个后端时，图被切成的段（split）就少一些（第 11 章）。`build_attn` 里有一条注释说的就是它。
+# 第二个理由：q、k、v 一起 expand，中间就不会夹进别的节点；有几个后端时，图被切成的段（split）就少一些（[第 11 章](11-backends.ipynb)）。`build_attn` 里有一条注释说的就是它。
+
+# %% [markdown]
+# ## 在真实的模型里，顺序有多大作用？
+#
+# `two_branches` 是特意造出来的。现在拿一个真实模型的一步（SmolLM2，32 个 token）重新遍历：只 expand 非写明不可的，也就是输入、cache 的写入和 logits，其余交给左和右。节点还是同样那些。
+
+
+# %%
+def again(step, order):
+    c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+    g = ggml.Graph(c, step.size)
+    g.order = order
+    writes = [t for t in step.nodes if t.op == "SET_ROWS"]
+    for t in (*step.leafs, *writes, step.nodes[-1]):
+        g.build_forward_expand(t)
+    return g
+
+
+big = vg.load_model("smollm2").context(
+    n_ctx=512, flash_attn=False, n_threads=1
+)
+step = big.step_graph(32, n_outputs=1)
+graphs = {"model's order": step}
+for order in ("left to right", "right to left"):
+    graphs[order] = again(step, order)
+for order, g in graphs.items():
+    found = ggml.graph_liveness(g)
+    where = g.nodes[found.bound_at].name
+    print(f"{order}: {planned(g):>9,} bytes")
+    print(f"      live at most: {found.bound:>9,} bytes, at {where}")
+
+# %% [markdown]
+# 同时存活的最大值（live）不随顺序改变：一层里最宽的地方是 attention 的分数，哪种顺序都得从那里过。几个规划的差别，只在分配器摆得紧不紧。所以别指望顺序能创造奇迹：一层接一层的链，没有多少可选的余地。
 
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
-# `ggml/src/ggml.c` 里的 `ggml_visit_parents_graph` 和 `ggml_build_forward_expand`；hash set 在 `ggml/src/ggml-impl.h`。一个真实的模型：左边是我们的遍历，右边是 llama.cpp 建的图（这一格要几秒钟）。
+# `ggml/src/ggml.c` 里的 `ggml_visit_parents_graph` 和 `ggml_build_forward_expand`；hash set 在 `ggml/src/ggml-impl.h`。一个真实的模型：左边是我们的遍历，右边是 llama.cpp 建的图。
 
 # %%
-big = vg.load_model("smollm2").context(
-    n_ctx=512, flash_attn=False, n_threads=1
-)
 with vg.record() as trace:
     graph = big.step_graph(1)
-print(
-    f"SmolLM2: {len(graph.nodes)} nodes; llama.cpp: {lessons.golden('smollm2.nodes.plain')}"
-)
+theirs = lessons.golden("smollm2.nodes.plain")
+print(f"SmolLM2: {len(graph.nodes):,} nodes; llama.cpp: {theirs:,}")
+print(f"room for {graph.size:,}, {graph.hash_size:,} slots")
 taken = len(trace.sentences("SlotTaken"))
-print(
-    f"room for {graph.size:,}, {graph.hash_size:,} slots; a taken slot was met {taken} times"
-)
+print(f"a taken slot was met {taken} times")
 
 # %% [markdown]
 # ## 改一改，看一看
 #
-# `width` 和 `length` 是 `wide` 和 `long` 的元素个数；*live* 是同时存活的最大值，任何分配器都不能比它更低。试试 (256, 8)，再试 (64, 32)。后一种情况下，从右到左同时存活的更少，规划却占得更多：留下的空洞太窄，放不下 `out`。顺序决定寿命；分配器拿寿命做出什么，是另一回事。
+# `width` 和 `length` 是 `wide` 和 `long` 的元素个数。同时存活的最大值（*live*），任何分配器都低不过它。试试 (256, 8)，再试 (64, 32)。后一种情况下，从右到左同时存活的更少，规划却占得更多：留下的空洞太窄，放不下 `out`。顺序决定寿命；分配器拿寿命做出什么，是另一回事。
 
 # %%
 width, length = 256, 64
@@ -299,9 +336,8 @@ width, length = 256, 64
 # %%
 for order in ("left to right", "right to left"):
     g = two_branches(order, width, length)
-    print(
-        f"{order}: {planned(g)} bytes, live {ggml.graph_liveness(g).bound}"
-    )
+    live = ggml.graph_liveness(g).bound
+    print(f"{order}: {planned(g):,} bytes, live {live:,}")
 
 # %% [markdown]
 # ## 练习

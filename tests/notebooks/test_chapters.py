@@ -91,6 +91,17 @@ PRINTED = {
         "25,067,520   25,067,520   25,067,520           1,296  1,296",
         "window: 2,359,296 bytes, by hand 2,359,296",
     ],
+    "06-graph": [
+        "131,071 visits to 17 tensors\n\n17 visits",
+        "nodes: ['a', 'b', 'sum', 'out']",
+        "{2: 32, 3: 1136, 8: 400, 9: 1504, 14: 768, 15: 1872}",
+        "size 8, 17 slots",
+        "{'x': 3, 'square': 1, 'out': 0}",
+        "a tensor needs itself: 'd' <- 'b' <- 'a' <- 'd'",
+        "left to right: long wide slim out\n    1,312 bytes",
+        "right to left: wide slim long out\n    1,056 bytes",
+        "SmolLM2: 1,086 nodes; llama.cpp: 1,086",
+    ],
     "11-backends": [
         "DEV0: nodes 93 to 129",
         "the same logits: True",
