@@ -1,6 +1,7 @@
 """The command line: one command for each thing a person does.
 
-Exit code 0; 1 when the work failed, with one line on standard error; 2 for a command line that cannot be read.
+Exit code 0; 1 when the work failed, with one line on standard error; 2 for a command line that cannot be read; 130
+when it was interrupted from the keyboard. `lab` ends with JupyterLab's own code.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ UBatch = Annotated[int, typer.Option("-ub", "--ubatch-size", min=1, help="tokens
 FlashAttn = Annotated[
     FlashAttnType, typer.Option("-fa", "--flash-attn", help="flash attention; auto: on, as the CPU has it")
 ]
-Threads = Annotated[int, typer.Option("-t", "--threads", min=1, help="threads that compute")]
+Threads = Annotated[
+    int, typer.Option("-t", "--threads", min=1, help="threads that compute", show_default="one a core, at most 4")
+]
 Temp = Annotated[float, typer.Option("--temp", min=0.0, help="temperature; 0 takes the most likely token")]
 TopK = Annotated[int, typer.Option("--top-k", help="keep the k most likely tokens; 0 keeps all")]
 TopP = Annotated[float, typer.Option("--top-p", help="keep the likeliest tokens up to this probability")]

@@ -6,6 +6,7 @@ for sheet in make_reference():
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +15,32 @@ import jinja2
 from markupsafe import Markup
 
 from reference.api import Entry, Reader, home_of
-from reference.markup import Names, Writer, slug
+from reference.commands import commands
+from reference.markup import Names, Writer, origin, slug
 from reference.rooms import ROOMS, Group, Room
+from reference.vocabulary import AREAS, examples, told
+from vizggml import cli
+from vizggml.events import KINDS
 
 PAGES = Path(__file__).parent / "pages"
 WORDS = (
     "Every public name, command, event and file format, made from the code: what stands here is what the code says of "
     "itself. The chapters are where to learn it; this is where to look it up."
+)
+COMMANDS = (
+    "`vizggml COMMAND --help` says the same in a terminal. A model is `tiny`, `smollm2`, or the path of a GGUF file. "
+    "With `--json` a command answers with one JSON object on one line, and nothing else, on standard output."
+)
+EVENTS = (
+    f"Everything that the engine does is one of {len(KINDS)} kinds of event. A recording holds them in order; the "
+    "player, the figures and the exports are made of nothing else. In Python: `trace.events` yields them, and "
+    '`trace.sentences("TensorAssigned")` says them.'
+)
+IDS = (
+    "Sizes and offsets are bytes; `ne` and `nb` are in ggml's order, `ne[0]` fastest. Ids are small numbers: in a "
+    "trace the first tensor that appears is tensor 0, the next is 1; contexts, graphs, buffers, allocators and caches "
+    "are numbered by themselves in the same way. -1 is none. The sentences are from recorded runs, most of them of the "
+    "tiny model."
 )
 
 
@@ -43,12 +63,16 @@ class Maker:
         self.reader = Reader(self.names)
         loader = jinja2.FileSystemLoader(PAGES)
         self.templates = jinja2.Environment(loader=loader, autoescape=jinja2.select_autoescape(["html.j2"]))
-        self.templates.globals |= {"md": self.writer, "line": self.writer.line, "slug": slug, "code": self.names.link}
+        self.templates.globals |= {"md": self.writer, "line": self.writer.line, "slug": slug, "origin": origin}
         self.style = Markup("<style>\n{}</style>\n").format(Markup((PAGES / "style.css").read_text("utf-8")))
         for room in ROOMS:
             for group in room.groups:
                 for name in group.names:
                     self._announce(room, group, name)
+        for command in commands():
+            self.names.add(f"commands.html#vizggml-{command.name}", f"vizggml {command.name}")
+        for kind in KINDS:
+            self.names.add(f"events.html#{kind.__name__}", kind.__name__, f"{kind.__module__}.{kind.__name__}")
 
     def _announce(self, room: Room, group: Group, name: str) -> None:
         path, anchor = self.path_of(group, name), f"{group.module}.{name}"
@@ -82,6 +106,20 @@ class Maker:
         entry.module = "" if group.module in ("vizggml", "vizggml.ggml") else module
         return entry
 
+    def events(self) -> Sheet:
+        found = examples()
+        areas = []
+        for area, words in AREAS.items():
+            events = [told(kind, found.get(kind.__name__, "")) for kind in KINDS if area == kind.AREA]
+            areas.append({"name": area, "words": words, "events": events})
+        return self.sheet("events.html", "Events", EVENTS, "events.html.j2", words=EVENTS, ids=IDS, areas=areas)
+
+    def command_line(self) -> Sheet:
+        told = list(commands())
+        codes = inspect.getdoc(cli).partition("\n\n")[2]
+        values = {"commands": told, "words": COMMANDS, "codes": codes}
+        return self.sheet("commands.html", "Command line", COMMANDS, "commands.html.j2", **values)
+
 
 def make_reference() -> Iterator[Sheet]:
     """The pages, the first of them `index.html`."""
@@ -91,6 +129,7 @@ def make_reference() -> Iterator[Sheet]:
         sheet, told = maker.room(room)
         sheets.append(sheet)
         entries += told
+    sheets += [maker.command_line(), maker.events()]
     names = sorted(((e.name, maker.names.urls[e.path]) for e in entries), key=lambda named: named[0].lower())
     title = "Reference"
     yield maker.sheet("index.html", title, WORDS, "index.html.j2", words=WORDS, sheets=sheets, names=names)

@@ -20,7 +20,10 @@ from reference.markup import Names, parted
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 88
 """A signature longer than this has a line for each parameter."""
+LONGEST_VALUE = 30
 NOTHING = Markup("")
+SKIPPED = ("snapshot", "describe")
+"""How what stands tells a recording of itself: no caller needs them."""
 SPECIAL = ("__init__", "__len__", "__getitem__", "__iter__", "__getattr__")
 
 
@@ -137,6 +140,15 @@ class Reader:
                 parts.append(escape(str(part), quote=False))
         return Markup("".join(parts))
 
+    def _default(self, default: Any) -> Markup:
+        """A default; of a constant of ours that is a plain value, the value."""
+        if isinstance(default, griffe.ExprName) and default.canonical_path.startswith("vizggml."):
+            home, _, name = default.canonical_path.rpartition(".")
+            value = getattr(importlib.import_module(home), name)
+            if type(value) in (int, float, str) and len(repr(value)) <= LONGEST_VALUE:
+                return Markup(escape(repr(value), quote=False))
+        return self._expression(default)
+
     def _parameter(self, name: str, annotation: Markup, default: Markup = NOTHING) -> Markup:
         said = Markup(f'<span class="p">{escape(name)}</span>')
         if annotation:
@@ -157,13 +169,16 @@ class Reader:
                 starred = True
             stars = {"variadic positional": "*", "variadic keyword": "**"}.get(kind, "")
             starred = starred or stars == "*"
-            default = Markup("") if stars or p.default is None else self._expression(p.default)
+            default = Markup("") if stars or p.default is None else self._default(p.default)
             shown.append(self._parameter(stars + p.name, self._expression(p.annotation), default))
         return shown
 
     def _function(self, function: Any, name: str) -> Markup:
         bound = function.parent.is_class and "staticmethod" not in function.labels
-        return laid_out(name, self._parameters(function, bound), self._expression(function.returns))
+        returns = self._expression(function.returns)
+        if is_context_manager(function):
+            name, returns = f"with {name}", self._expression(function.returns.slice)
+        return laid_out(name, self._parameters(function, bound), returns)
 
     def _class(self, cls: Any, name: str) -> Markup:
         maker = cls.members.get("__init__")
@@ -181,7 +196,7 @@ class Reader:
         seen: set[str] = set()
         for owner in (cls, *bases(cls)):
             for name, member in owner.members.items():
-                if name in seen or member.is_alias or (name.startswith("_") and name not in SPECIAL):
+                if name in (*seen, *SKIPPED) or member.is_alias or (name.startswith("_") and name not in SPECIAL):
                     continue
                 seen.add(name)
                 self._member(entry, name, member)
@@ -203,6 +218,10 @@ class Reader:
             entry.members.append(Entry(name, anchor, path, "attribute", signature, file, text, sources))
         elif member.is_attribute and name not in parameters_of(found_at(entry.path)):
             entry.attributes.append((name, self._expression(member.annotation)))
+
+
+def is_context_manager(function: Any) -> bool:
+    return function.is_function and any(str(d.value) == "contextmanager" for d in function.decorators)
 
 
 def parameters_of(cls: Any) -> set[str]:

@@ -20,6 +20,10 @@ SOURCE = re.compile(
 )
 """Where a docstring says what a thing is in ggml: the function in backticks, then the file."""
 
+BEGINS = r"(?:(?<=^)|(?<=[.:\n] )|(?<=\n))"
+ALONE = re.compile(rf"{BEGINS}{SOURCE.pattern}(?:[,;] {SOURCE.pattern})*\.(?=\s|$)")
+BEFORE_COLON = re.compile(rf"{BEGINS}{SOURCE.pattern}:\s+\w")
+
 
 @dataclass
 class Names:
@@ -83,8 +87,15 @@ class Writer:
 def parted(docstring: str) -> tuple[str, list[str]]:
     """What a docstring says, and what it names of ggml or llama.cpp.
 
-    A sentence that only names the function and its file is taken out of the text; one that says more stays in it.
+    A sentence that only names the function and its file is taken out of the text, and so is a name that a sentence
+    begins with and a colon follows.
     """
     found = SOURCE.findall(docstring)
-    text = re.sub(rf"(?:(?<=^)|(?<=[.:\n] )|(?<=\n)){SOURCE.pattern}(?:, {SOURCE.pattern})*\.(?=\s|$)", "", docstring)
+    text = ALONE.sub("", docstring)
+    text = BEFORE_COLON.sub(lambda match: match[0][-1].upper(), text)
     return re.sub(r"[ \t]+\n", "\n", text).strip(), [re.sub(r"\s+", " ", one) for one in found]
+
+
+def origin(source: str) -> str:
+    """Whose function a source names."""
+    return "ggml" if re.search(r"[ ,]ggml/", source) else "llama.cpp"

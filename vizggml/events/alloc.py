@@ -10,12 +10,14 @@ from vizggml.events.bus import AllocatorId, Event, GallocId, GraphId, TensorId, 
 
 @event("free list", "ggml_dyn_tallocr_reset, ggml/src/ggml-alloc.c", "vizggml/ggml/tallocr.py: DynTallocr.reset")
 class AllocatorReset(Event):
+    """The free lists begin again: every chunk is one free block."""
+
     allocator: AllocatorId
 
 
 @event("free list", "ggml_dyn_tallocr_alloc, ggml/src/ggml-alloc.c", "vizggml/ggml/tallocr.py: DynTallocr.alloc")
 class SearchBegin(Event):
-    """`size` is `asked` rounded up to the alignment."""
+    """A place in planned memory is looked for. `size` is `asked` rounded up to the alignment."""
 
     allocator: AllocatorId
     tensor: TensorId
@@ -25,7 +27,9 @@ class SearchBegin(Event):
 
 @event("free list", "ggml_dyn_tallocr_alloc, ggml/src/ggml-alloc.c", "vizggml/ggml/tallocr.py: DynTallocr.alloc")
 class BlockConsidered(Event):
-    """`phase` is best fit or last block; `verdict` best so far, too small, larger than the best or not better.
+    """A free block was looked at.
+
+    `phase` is best fit or last block; `verdict` best so far, too small, larger than the best or not better.
 
     `reuse_factor` counts in the second phase only: below 0, the bytes that the chunk must grow.
     """
@@ -42,7 +46,10 @@ class BlockConsidered(Event):
 
 @event("free list", "ggml_dyn_tallocr_alloc, ggml/src/ggml-alloc.c", "vizggml/ggml/tallocr.py: DynTallocr.alloc")
 class BlockChosen(Event):
-    """`rule` is best fit, last block or new chunk (where none has room); `exact` if all of the block is used."""
+    """The free block that the tensor gets, or its front.
+
+    `rule` is best fit, last block or new chunk (where none has room); `exact` if all of the block is used.
+    """
 
     allocator: AllocatorId
     tensor: TensorId
@@ -57,7 +64,7 @@ class BlockChosen(Event):
 
 @event("free list", "ggml_dyn_tallocr_alloc, ggml/src/ggml-alloc.c", "vizggml/ggml/tallocr.py: DynTallocr.alloc")
 class BlockSplit(Event):
-    """`offset`, `size` are what is left of the block after `taken` bytes."""
+    """The tensor took the front of a block. `offset`, `size` are what is left of the block after `taken` bytes."""
 
     allocator: AllocatorId
     chunk: int
@@ -117,6 +124,8 @@ class BlockInserted(Event):
 
 @event("free list", "ggml_dyn_tallocr_alloc, ggml/src/ggml-alloc.c", "vizggml/ggml/tallocr.py: DynTallocr.alloc")
 class ChunkGrown(Event):
+    """The chunk's high-water mark rose: so much memory will be allocated for it."""
+
     allocator: AllocatorId
     chunk: int
     size_before: int
@@ -129,7 +138,7 @@ class ChunkGrown(Event):
     "vizggml/ggml/tallocr.py: DynTallocr.new_chunk",
 )
 class ChunkOpened(Event):
-    """`size` is the room of the chunk's one free block."""
+    """One more piece of memory is planned. `size` is the room of the chunk's one free block."""
 
     allocator: AllocatorId
     chunk: int
@@ -142,7 +151,9 @@ class ChunkOpened(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.reserve_n",
 )
 class ReserveBegin(Event):
-    """`why` is asked, node count, leaf count, tensor size or backend: `needed` where `had` was planned.
+    """The memory of a graph is planned.
+
+    `why` is asked, node count, leaf count, tensor size or backend: `needed` where `had` was planned.
 
     `tensor` is the first that does not fit, if it is one; of a backend, the two numbers are its place in the order.
     """
@@ -175,6 +186,8 @@ class ReserveEnd(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.alloc_graph_impl",
 )
 class ChildrenChanged(Event):
+    """How often the tensor, or a view of it, is still to be read: at 0 it is freed."""
+
     galloc: GallocId
     tensor: TensorId
     n_children: int
@@ -187,6 +200,8 @@ class ChildrenChanged(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.allocate_node",
 )
 class ParentReused(Event):
+    """The node takes over the memory of a source that nothing else reads."""
+
     galloc: GallocId
     tensor: TensorId
     parent: TensorId
@@ -202,7 +217,10 @@ class ParentReused(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.allocate_node",
 )
 class ParentRefused(Event):
-    """`why` is external, output, layout, children, views, op cannot or reuse off."""
+    """The node cannot be written over this source.
+
+    `why` is external, output, layout, children, views, op cannot or reuse off.
+    """
 
     galloc: GallocId
     tensor: TensorId
@@ -216,6 +234,8 @@ class ParentRefused(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.free_extra_space",
 )
 class ExtraTailFreed(Event):
+    """The node is smaller than the source whose memory it took over: the rest is free."""
+
     galloc: GallocId
     tensor: TensorId
     parent: TensorId
@@ -230,6 +250,8 @@ class ExtraTailFreed(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.allocate_node",
 )
 class TensorAssigned(Event):
+    """The plan has a place for the tensor."""
+
     galloc: GallocId
     tensor: TensorId
     buffer_id: int
@@ -240,7 +262,10 @@ class TensorAssigned(Event):
 
 @event("galloc", "ggml_gallocr_free_node, ggml/src/ggml-alloc.c", "vizggml/ggml/gallocr.py: GraphAllocator.free_node")
 class TensorFreed(Event):
-    """`by` is the node whose computation was the last use."""
+    """The place of a tensor that nothing reads any more is free again.
+
+    `by` is the node whose computation was the last use.
+    """
 
     galloc: GallocId
     tensor: TensorId
@@ -253,6 +278,8 @@ class TensorFreed(Event):
 
 @event("galloc", "ggml_gallocr_free_node, ggml/src/ggml-alloc.c", "vizggml/ggml/gallocr.py: GraphAllocator.free_node")
 class OutputKept(Event):
+    """Nothing reads the tensor any more, but it is an output: its memory is kept."""
+
     galloc: GallocId
     tensor: TensorId
 
@@ -263,6 +290,8 @@ class OutputKept(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.alloc_graph",
 )
 class AllocGraphBegin(Event):
+    """The tensors of a graph are to get their addresses, by the plan that stands if it fits."""
+
     galloc: GallocId
     graph: GraphId
 
@@ -273,6 +302,8 @@ class AllocGraphBegin(Event):
     "vizggml/ggml/gallocr.py: GraphAllocator.alloc_graph",
 )
 class AllocGraphEnd(Event):
+    """Every tensor of the graph has its address."""
+
     galloc: GallocId
     graph: GraphId
     reserved: bool
@@ -280,7 +311,10 @@ class AllocGraphEnd(Event):
 
 @event("plan", "ggml_graph_plan, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/cplan.py: graph_plan")
 class NodePlanned(Event):
-    """`terms` is the formula with its numbers; `work_size` what this node needs, before the padding between threads."""
+    """How many threads a node gets, and how much scratch memory.
+
+    `terms` is the formula with its numbers; `work_size` what this node needs, before the padding between threads.
+    """
 
     graph: GraphId
     tensor: TensorId
@@ -300,6 +334,8 @@ class PlanMaximum(Event):
 
 @event("plan", "ggml_graph_plan, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/cplan.py: graph_plan")
 class PlanEnd(Event):
+    """The scratch memory is what the most demanding node needs, and room between the threads."""
+
     graph: GraphId
     n_threads: int
     work_size: int

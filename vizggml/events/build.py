@@ -15,11 +15,13 @@ class SnapshotBegin(Event):
 
 @event("snapshot", "", "vizggml/timeline/record.py: record")
 class SnapshotEnd(Event):
-    pass
+    """That was all that stood: what follows is told as it happens."""
 
 
 @event("arena", "ggml_init, ggml/src/ggml.c", "vizggml/ggml/context.py: Context")
 class ContextCreated(Event):
+    """An arena was opened: one piece of memory for the records of tensors and graphs."""
+
     context: ContextId
     mem_size: int
     no_alloc: bool
@@ -27,7 +29,10 @@ class ContextCreated(Event):
 
 @event("arena", "ggml_new_object, ggml/src/ggml.c", "vizggml/ggml/context.py: Context.new_object")
 class ObjectAppended(Event):
-    """`offset` is where the content begins, after the 32-byte object header; `size` includes `padding`."""
+    """A record was appended to the arena.
+
+    `offset` is where the content begins, after the 32-byte object header; `size` includes `padding`.
+    """
 
     context: ContextId
     object_type: str
@@ -38,6 +43,8 @@ class ObjectAppended(Event):
 
 @event("arena", "ggml_reset, ggml/src/ggml.c", "vizggml/ggml/context.py: Context.reset")
 class ContextReset(Event):
+    """The arena forgot its objects and kept its memory."""
+
     context: ContextId
     used_mem: int
     n_objects: int
@@ -45,6 +52,8 @@ class ContextReset(Event):
 
 @event("arena", "ggml_free, ggml/src/ggml.c", "vizggml/ggml/context.py: Context.free")
 class ContextFreed(Event):
+    """The arena's memory was given back, and with it every object in it."""
+
     context: ContextId
     used_mem: int
     n_objects: int
@@ -61,6 +70,8 @@ class ContextOverflow(Event):
 
 @event("tensor", "ggml_new_tensor_impl, ggml/src/ggml.c", "vizggml/ggml/context.py: Context.new_tensor")
 class TensorCreated(Event):
+    """A tensor was recorded in the arena. Whether it has bytes is another matter."""
+
     tensor: TensorId
     context: ContextId
     type: str
@@ -71,7 +82,10 @@ class TensorCreated(Event):
 
 @event("tensor", "ggml_new_tensor_impl, ggml/src/ggml.c", "vizggml/ggml/context.py: Context.new_tensor")
 class ViewCreated(Event):
-    """`asked_src`, `asked_offs` are what the caller named; `view_src`, `view_offs` what the chain was flattened to."""
+    """The tensor has no bytes of its own and looks into another's.
+
+    `asked_src`, `asked_offs` are what the caller named; `view_src`, `view_offs` what the chain was flattened to.
+    """
 
     tensor: TensorId
     view_src: TensorId
@@ -111,13 +125,18 @@ class OpRecorded(Event):
 
 @event("tensor", "ggml_set_name, ggml/src/ggml.c", "vizggml/ggml/tensor.py: Tensor.set_name")
 class TensorNamed(Event):
+    """The tensor got a name, or another one."""
+
     tensor: TensorId
     name: str
 
 
 @event("tensor", "ggml_set_input, ggml_set_output, ggml/src/ggml.c", "vizggml/ggml/tensor.py: Tensor.set_flag")
 class FlagsSet(Event):
-    """`flags` is ggml's bit set: INPUT 1, OUTPUT 2, PARAM 4, LOSS 8, COMPUTE 16."""
+    """The tensor is an input, an output, ... now.
+
+    `flags` is ggml's bit set: INPUT 1, OUTPUT 2, PARAM 4, LOSS 8, COMPUTE 16.
+    """
 
     tensor: TensorId
     flags: int
@@ -125,6 +144,8 @@ class FlagsSet(Event):
 
 @event("graph", "ggml_new_graph_custom, ggml/src/ggml.c", "vizggml/ggml/cgraph.py: Graph")
 class GraphCreated(Event):
+    """An empty graph was recorded in the arena."""
+
     graph: GraphId
     context: ContextId
     size: int
@@ -140,6 +161,8 @@ class GraphFreed(Event):
 
 @event("graph", "ggml_build_forward_expand, ggml/src/ggml.c", "vizggml/ggml/cgraph.py: Graph.build_forward_expand")
 class ExpandBegin(Event):
+    """A tensor, and all that it is computed from, is to be in the graph."""
+
     graph: GraphId
     root: TensorId
 
@@ -176,6 +199,8 @@ class SlotTaken(Event):
 
 @event("graph", "ggml_visit_parents_graph, ggml/src/ggml.c", "vizggml/ggml/cgraph.py: Graph.visit_parents")
 class AlreadyVisited(Event):
+    """The visit meets a tensor that the graph has: nothing is added."""
+
     graph: GraphId
     tensor: TensorId
     slot: int
@@ -183,6 +208,8 @@ class AlreadyVisited(Event):
 
 @event("graph", "ggml_visit_parents_graph, ggml/src/ggml.c", "vizggml/ggml/cgraph.py: Graph.visit_parents")
 class LeafAppended(Event):
+    """A tensor that no op computes joined the graph."""
+
     graph: GraphId
     tensor: TensorId
     index: int
@@ -190,6 +217,8 @@ class LeafAppended(Event):
 
 @event("graph", "ggml_visit_parents_graph, ggml/src/ggml.c", "vizggml/ggml/cgraph.py: Graph.visit_parents")
 class NodeAppended(Event):
+    """A tensor that an op computes joined the graph, after all that it reads."""
+
     graph: GraphId
     tensor: TensorId
     index: int
@@ -197,6 +226,8 @@ class NodeAppended(Event):
 
 @event("graph", "ggml_visit_parents_graph, ggml/src/ggml.c", "vizggml/ggml/cgraph.py: Graph.visit_parents")
 class UseCountChanged(Event):
+    """One more node reads the tensor, or, when memory is released while computing, one less."""
+
     graph: GraphId
     tensor: TensorId
     use_count: int
@@ -208,7 +239,7 @@ class UseCountChanged(Event):
     "vizggml/ggml/buffer.py: BufferType.alloc_buffer",
 )
 class BufferAllocated(Event):
-    """`usage` is any, weights or compute."""
+    """Memory for the bytes of tensors. `usage` is any, weights or compute."""
 
     buffer: BufferId
     buft: str
@@ -218,6 +249,8 @@ class BufferAllocated(Event):
 
 @event("buffers", "ggml_backend_buffer_free, ggml/src/ggml-backend.cpp", "vizggml/ggml/buffer.py: Buffer.free")
 class BufferFreed(Event):
+    """The buffer's memory was given back."""
+
     buffer: BufferId
     size: int
 
@@ -251,6 +284,8 @@ class TensorPlaced(Event):
 
 @event("buffers", "llama_mmap::llama_mmap, src/llama-mmap.cpp", "vizggml/ggml/buffer.py: MappedFile")
 class MmapOpened(Event):
+    """A file was mapped: its bytes can be read at once, its pages arrive when they are touched."""
+
     buffer: BufferId
     path: str
     size: int

@@ -10,6 +10,8 @@ from vizggml.events.bus import Event, GraphId, TensorId, event
 
 @event("compute", "ggml_graph_compute, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
 class ComputeBegin(Event):
+    """The threads start on the graph."""
+
     graph: GraphId
     n_nodes: int
     n_threads: int
@@ -17,13 +19,15 @@ class ComputeBegin(Event):
 
 @event("compute", "ggml_graph_compute, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
 class ComputeEnd(Event):
+    """Every node is computed; `ns` is how long it took."""
+
     graph: GraphId
     ns: int
 
 
 @event("compute", "ggml_graph_compute_thread, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
 class NodeBegin(Event):
-    """`ns` counts from the graph's begin."""
+    """A thread begins its part of a node. `ns` counts from the graph's begin."""
 
     graph: GraphId
     tensor: TensorId
@@ -33,6 +37,8 @@ class NodeBegin(Event):
 
 @event("compute", "ggml_graph_compute_thread, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
 class NodeEnd(Event):
+    """A thread has done its part of a node. `ns` counts from the graph's begin."""
+
     graph: GraphId
     tensor: TensorId
     thread: int
@@ -41,7 +47,7 @@ class NodeEnd(Event):
 
 @event("compute", "ggml_graph_compute_thread, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
 class NodeSkipped(Event):
-    """`why` is empty op, empty tensor or no compute flag."""
+    """The node needs no computing. `why` is empty op, empty tensor or no compute flag."""
 
     graph: GraphId
     tensor: TensorId
@@ -50,6 +56,8 @@ class NodeSkipped(Event):
 
 @event("compute", "ggml_cpu_try_fuse_ops, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/compute.py: graph_compute")
 class NodesFused(Event):
+    """One kernel computes several nodes."""
+
     graph: GraphId
     tensor: TensorId
     fused: tuple[TensorId, ...]
@@ -57,6 +65,8 @@ class NodesFused(Event):
 
 @event("compute", "ggml_barrier, ggml/src/ggml-cpu/ggml-cpu.c", "vizggml/ggml/threadpool.py: ThreadPool.barrier")
 class BarrierWait(Event):
+    """A thread was done with its part, and waited so long for the others."""
+
     graph: GraphId
     tensor: TensorId
     thread: int
@@ -120,6 +130,8 @@ class Released(Event):
     "vizggml/ggml/sched_assign.py: Assignment.assign_all",
 )
 class BackendAssigned(Event):
+    """The tensor is to be computed, or lies, on this backend."""
+
     graph: GraphId
     tensor: TensorId
     backend: str
@@ -132,6 +144,8 @@ class BackendAssigned(Event):
     "vizggml/ggml/sched.py: BackendSched.split_graph",
 )
 class SplitOpened(Event):
+    """A run of nodes that one backend computes."""
+
     graph: GraphId
     split: int
     backend: str
@@ -145,6 +159,8 @@ class SplitOpened(Event):
     "vizggml/ggml/sched.py: BackendSched.split_graph",
 )
 class CopyInserted(Event):
+    """A split reads a tensor that lies elsewhere: it gets a copy on its own backend."""
+
     graph: GraphId
     split: int
     tensor: TensorId
@@ -171,7 +187,7 @@ class TensorCopied(Event):
 
 @event("quant", "ggml_quantize_chunk, ggml/src/ggml.c", "vizggml/ggml/quants/__init__.py: quantize")
 class RowsEncoded(Event):
-    """`tensor` is -1 when the rows belong to none."""
+    """Floats became rows of blocks. `tensor` is -1 when the rows belong to none."""
 
     tensor: TensorId
     type: str
@@ -183,6 +199,8 @@ class RowsEncoded(Event):
 
 @event("quant", "to_float of ggml_type_traits, ggml/src/ggml.c", "vizggml/ggml/quants/__init__.py: dequantize")
 class RowsDecoded(Event):
+    """Rows of blocks became floats. `tensor` is -1 when the rows belong to none."""
+
     tensor: TensorId
     type: str
     n_rows: int

@@ -23,7 +23,7 @@ class WeightsPlaced(Event):
 
 @event("KV", "llama_kv_cache::llama_kv_cache, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.__init__")
 class CacheCreated(Event):
-    """`k`, `v` are the tensors of each of `layers`, empty where these are 0 to `n_layer` - 1.
+    """A KV cache was made. `k`, `v` are the tensors of each of `layers`, empty where these are 0 to `n_layer` - 1.
 
     `n_swa` is how many positions a token sees in a cache for sliding windows, 0 for all.
     """
@@ -43,6 +43,8 @@ class CacheCreated(Event):
 
 @event("KV", "llama_kv_cache::find_slot, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.find_slot")
 class CellsFound(Event):
+    """The cells that a ubatch's tokens will have."""
+
     cache: CacheId
     head: int
     n_tokens: int
@@ -52,6 +54,8 @@ class CellsFound(Event):
 
 @event("KV", "llama_kv_cache::apply_ubatch, src/llama-kv-cache.cpp", "vizggml/llama/kv_cache.py: KVCache.apply_ubatch")
 class CellSet(Event):
+    """The cell holds a token of the sequence, at this position."""
+
     cache: CacheId
     cell: int
     pos: int
@@ -60,6 +64,8 @@ class CellSet(Event):
 
 @event("KV", "llama_kv_cells::seq_rm, src/llama-kv-cells.h", "vizggml/llama/kv_cache.py: KVCache.seq_rm")
 class CellFreed(Event):
+    """The cell holds the sequence no longer."""
+
     cache: CacheId
     cell: int
     pos: int
@@ -72,7 +78,7 @@ class CellFreed(Event):
     "vizggml/llama/kv_cache.py: KVCache.seq_rm, seq_cp, seq_keep, seq_add",
 )
 class SeqOp(Event):
-    """`op` is add, copy, keep, remove or shift."""
+    """The cells of a sequence, or a range of them, were changed. `op` is add, copy, keep, remove or shift."""
 
     cache: CacheId
     op: str
@@ -135,7 +141,7 @@ class WindowEvicted(Event):
     "vizggml/llama/state.py: save",
 )
 class StateSaved(Event):
-    """`seq_id` -1: the cells of every sequence."""
+    """The cache was saved to a file. `seq_id` -1: the cells of every sequence."""
 
     seq_id: int
     n_tokens: int
@@ -149,6 +155,8 @@ class StateSaved(Event):
     "vizggml/llama/state.py: load",
 )
 class StateLoaded(Event):
+    """A saved state was read. `seq_id` -1: the cells of every sequence."""
+
     seq_id: int
     n_tokens: int
     n_cells: int
@@ -173,6 +181,8 @@ class ReuseChecked(Event):
 
 @event("reuse", "llm_graph_result::can_reuse, src/llama-graph.cpp", "vizggml/llama/context.py: Context.process_ubatch")
 class ReuseDecided(Event):
+    """Whether the standing graph serves for this ubatch, or one is built anew."""
+
     graph: GraphId
     reused: bool
     why: str
@@ -180,6 +190,8 @@ class ReuseDecided(Event):
 
 @event("tokens", "llama_tokenize, src/llama-vocab.cpp", "vizggml/llama/vocab.py: Vocab.tokenize")
 class Tokenized(Event):
+    """A text became tokens."""
+
     text: str
     ids: tuple[int, ...]
     pieces: tuple[str, ...]
@@ -199,6 +211,8 @@ class TokensHeld(Event):
 
 @event("tokens", "llama_context::decode, src/llama-context.cpp", "vizggml/llama/context.py: Context.decode")
 class DecodeBegin(Event):
+    """A batch is to be computed."""
+
     index: int
     n_tokens: int
     n_outputs: int
@@ -207,6 +221,8 @@ class DecodeBegin(Event):
 
 @event("tokens", "llama_batch_allocr::split_simple, src/llama-batch.cpp", "vizggml/llama/batch.py: split")
 class UbatchSplit(Event):
+    """A part of the batch that one graph computes."""
+
     index: int
     n_tokens: int
     n_outputs: int
@@ -227,6 +243,8 @@ class LogitsReady(Event):
 
 @event("tokens", "llama_sampler_apply, src/llama-sampler.cpp", "vizggml/llama/sampling.py: SamplerChain.sample")
 class SamplerApplied(Event):
+    """One sampler of the chain dropped candidates, changed their logits, or chose."""
+
     sampler: str
     param: float
     n_before: int
@@ -235,6 +253,8 @@ class SamplerApplied(Event):
 
 @event("tokens", "llama_sampler_sample, src/llama-sampler.cpp", "vizggml/llama/context.py: Context.generate")
 class TokenSampled(Event):
+    """The next token is chosen."""
+
     token: int
     piece: str
     p: float
@@ -243,5 +263,7 @@ class TokenSampled(Event):
 
 @event("tokens", "llama_context::decode, src/llama-context.cpp", "vizggml/llama/context.py: Context.decode")
 class DecodeEnd(Event):
+    """The batch is computed; `ns` is how long it took."""
+
     index: int
     ns: int

@@ -67,18 +67,22 @@ class CPUBackend:
         self._plan: Plan | None = None
 
     def supports_op(self, t: Tensor) -> bool:
+        """The CPU computes every op."""
         return True
 
     def supports_buft(self, buft: BufferType) -> bool:
+        """Its own buffers, and whatever lies in the host's memory."""
         return buft is self.buft or buft.is_host
 
     def offload_op(self, t: Tensor) -> bool:
+        """Never: it takes no weights over from others."""
         return False
 
     def graph_optimize(self, graph: Graph, add_alloc_dep: AddAllocDep) -> None:
         """The CPU keeps the order."""
 
     def copy_tensor(self, src: Tensor, dst: Tensor) -> None:
+        """Bring the bytes of `src` to `dst`. VizggmlError if the two are laid out differently."""
         copy_bytes(src, dst)
 
     def compute(self, graph: Graph) -> None:

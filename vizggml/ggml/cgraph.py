@@ -77,12 +77,12 @@ def graph_nbytes(size: int, grads: bool = False) -> int:
 
 
 def graph_overhead_custom(size: int, grads: bool = False) -> int:
-    """`ggml_graph_overhead_custom`, ggml/src/ggml.c."""
+    """Bytes of an arena that a graph of `size` nodes takes. `ggml_graph_overhead_custom`, ggml/src/ggml.c."""
     return GGML_OBJECT_SIZE + pad(graph_nbytes(size, grads), GGML_MEM_ALIGN)
 
 
 def graph_overhead() -> int:
-    """`ggml_graph_overhead`, ggml/src/ggml.c."""
+    """The same for a graph of the default size, 2048 nodes. `ggml_graph_overhead`, ggml/src/ggml.c."""
     return graph_overhead_custom(DEFAULT_GRAPH_SIZE)
 
 

@@ -82,12 +82,15 @@ class Context:
 
     @property
     def used_mem(self) -> int:
-        """`ggml_used_mem`, ggml/src/ggml.c."""
+        """Bytes of the arena that its objects take, headers and padding with them. `ggml_used_mem`, ggml/src/ggml.c."""
         return self.objects[-1].offs + self.objects[-1].size if self.objects else 0
 
     @property
     def tensors(self) -> Iterator[Tensor]:
-        """`ggml_get_first_tensor`, `ggml_get_next_tensor`, ggml/src/ggml.c."""
+        """Its tensors, in the order in which they were made.
+
+        `ggml_get_first_tensor`, `ggml_get_next_tensor`, ggml/src/ggml.c.
+        """
         return (obj.tensor for obj in self.objects if obj.tensor is not None)
 
     def get_tensor(self, name: str) -> Tensor | None:
@@ -164,7 +167,7 @@ class Context:
         self._drop()
 
     def free(self) -> None:
-        """`ggml_free`, ggml/src/ggml.c."""
+        """Give the arena back; the context and its tensors are of no use after that. `ggml_free`, ggml/src/ggml.c."""
         if bus.on:
             bus.emit(ContextFreed(self.id, self.used_mem, len(self.objects)))
         self._drop()

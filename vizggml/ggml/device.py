@@ -32,6 +32,7 @@ class DeviceBufferType(BufferType):
 
     @property
     def free(self) -> int:
+        """Bytes of the capacity that no buffer has."""
         return self.capacity - self.used
 
     def alloc_buffer(self, size: int, usage: str = "any") -> Buffer:
@@ -51,6 +52,7 @@ class DeviceBufferType(BufferType):
         return buffer
 
     def buffer_freed(self, size: int) -> None:
+        """Take back the bytes of a buffer that is freed."""
         self.used -= size
 
 
@@ -73,6 +75,7 @@ class DeviceBackend(CPUBackend):
         self.buft = self.memory
 
     def supports_buft(self, buft: BufferType) -> bool:
+        """Its own buffers alone: the host's memory is out of its reach."""
         return buft is self.buft
 
     def offload_op(self, t: Tensor) -> bool:

@@ -235,11 +235,17 @@ class GraphAllocator:
             self.free_node(view_src, node, told)
 
     def is_own(self, t: Tensor) -> bool:
-        """`ggml_gallocr_is_own`, ggml/src/ggml-alloc.c."""
+        """Whether the allocator has placed `t` and not yet freed its place.
+
+        `ggml_gallocr_is_own`, ggml/src/ggml-alloc.c.
+        """
         return self.hash_values[t.id].allocated
 
     def is_allocated(self, t: Tensor) -> bool:
-        """`ggml_gallocr_is_allocated`, ggml/src/ggml-alloc.c."""
+        """Whether `t` has memory: bytes, a buffer, or a place of this allocator.
+
+        `ggml_gallocr_is_allocated`, ggml/src/ggml-alloc.c.
+        """
         return t.data is not None or t.buffer is not None or self.is_own(t)
 
     def allocate_node(self, node: Tensor, buffer_id: int) -> Seq:

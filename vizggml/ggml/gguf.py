@@ -129,6 +129,7 @@ class GGUF:
         return self.mapped.memory[start : start + info.nbytes]
 
     def close(self) -> None:
+        """Unmap the file: its tensors' bytes can no longer be read."""
         self.mapped.close()
 
     def __repr__(self) -> str:

@@ -103,6 +103,7 @@ class Liveness:
 
     @property
     def no_reuse_unpadded(self) -> int:
+        """Bytes of all results with a place each, as they are, without rounding up to the alignment."""
         return sum(life.size for life in self.lives)
 
     def at(self, position: int) -> list[Life]:

@@ -14,10 +14,54 @@ Unary = Callable[[Context, Tensor], Tensor]
 Binary = Callable[[Context, Tensor, Tensor], Tensor]
 
 
-def named(builder: Callable[..., Tensor], name: str, ggml: str) -> None:
+WORDS = {
+    "ADD": "`a + b`",
+    "SUB": "`a - b`",
+    "MUL": "`a * b`, element by element",
+    "DIV": "`a / b`, element by element",
+    "SQR": "Each element times itself",
+    "SQRT": "The square root of each element",
+    "LOG": "The natural logarithm of each element",
+    "SIN": "The sine of each element",
+    "COS": "The cosine of each element",
+    "ABS": "Each element without its sign",
+    "SGN": "-1, 0 or 1: the sign of each element",
+    "NEG": "Each element with the other sign",
+    "STEP": "1 where an element is above 0, else 0",
+    "TANH": "The hyperbolic tangent",
+    "ELU": "`x` where it is above 0, else `exp(x) - 1`",
+    "RELU": "`x` where it is above 0, else 0",
+    "SIGMOID": "`1 / (1 + exp(-x))`",
+    "GELU": "`x` times the normal distribution at `x`, as tanh approximates it",
+    "GELU_ERF": "`x` times the normal distribution at `x`",
+    "GELU_QUICK": "`x * sigmoid(1.702 x)`",
+    "SILU": "`x * sigmoid(x)`",
+    "HARDSWISH": "`x * min(1, max(0, (x + 3) / 6))`",
+    "HARDSIGMOID": "`min(1, max(0, (x + 3) / 6))`",
+    "EXP": "`e` to the power of each element",
+    "EXPM1": "`exp(x) - 1`",
+    "SOFTPLUS": "`log(1 + exp(x))`",
+    "FLOOR": "Down to a whole number",
+    "CEIL": "Up to a whole number",
+    "ROUND": "To the nearest whole number, halves away from 0",
+    "TRUNC": "Towards 0 to a whole number",
+}
+"""What the builders that are made from tables compute."""
+
+GATES = {
+    "REGLU": "`relu`",
+    "GEGLU": "`gelu`",
+    "SWIGLU": "`silu`",
+    "GEGLU_ERF": "`gelu_erf`",
+    "GEGLU_QUICK": "`gelu_quick`",
+}
+
+
+def named(builder: Callable[..., Tensor], name: str, words: str) -> None:
     """Give a builder made from a table the name and docstring that it would have if written out."""
     builder.__name__ = builder.__qualname__ = name
-    builder.__doc__ = f"`{ggml}`, ggml/src/ggml.c."
+    over = ", written over `a`" if name.endswith("_inplace") else ""
+    builder.__doc__ = f"{words}{over}. `ggml_{name}`, ggml/src/ggml.c."
 
 
 def is_padded_1d(t: Tensor) -> bool:
@@ -34,7 +78,7 @@ def _binary(op: str, in_place: bool) -> Binary:
         return record_op(result_tensor(ctx, a, in_place), op, (), a, b)
 
     full = f"{name}_inplace" if in_place else name
-    named(build, full, f"ggml_{full}")
+    named(build, full, WORDS[op])
     return build
 
 
@@ -63,7 +107,7 @@ def _map(op: str, in_place: bool) -> Unary:
     def build(ctx: Context, a: Tensor) -> Tensor:
         return record_op(result_tensor(ctx, a, in_place), op, (), a)
 
-    named(build, name, f"ggml_{name}")
+    named(build, name, WORDS[op])
     return build
 
 
@@ -83,7 +127,7 @@ def unary(ctx: Context, a: Tensor, op: str, in_place: bool = False) -> Tensor:
 
 
 def unary_inplace(ctx: Context, a: Tensor, op: str) -> Tensor:
-    """`ggml_unary_inplace`, ggml/src/ggml.c."""
+    """The same, written over `a`. `ggml_unary_inplace`, ggml/src/ggml.c."""
     return unary(ctx, a, op, True)
 
 
@@ -91,8 +135,7 @@ def _unary(op: str, in_place: bool = False) -> Unary:
     def build(ctx: Context, a: Tensor) -> Tensor:
         return unary(ctx, a, op, in_place)
 
-    name = f"{op.lower()}_inplace" if in_place else op.lower()
-    named(build, name, f"ggml_{name}")
+    named(build, f"{op.lower()}_inplace" if in_place else op.lower(), WORDS[op])
     return build
 
 
@@ -107,7 +150,7 @@ sigmoid_inplace, exp_inplace = _unary("SIGMOID", True), _unary("EXP", True)
 
 
 def leaky_relu(ctx: Context, a: Tensor, negative_slope: float, in_place: bool = False) -> Tensor:
-    """`ggml_leaky_relu`, ggml/src/ggml.c."""
+    """`x` where it is above 0, else `negative_slope * x`. `ggml_leaky_relu`, ggml/src/ggml.c."""
     return record_op(result_tensor(ctx, a, in_place), "LEAKY_RELU", (f32_bits(negative_slope),), a)
 
 
@@ -139,8 +182,9 @@ def _gated(op: str) -> tuple[Unary, Binary]:
     def split(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         return glu_split(ctx, a, b, op)
 
-    named(build, op.lower(), f"ggml_{op.lower()}")
-    named(split, f"{op.lower()}_split", f"ggml_{op.lower()}_split")
+    words = f"Of each row of `a` the second half times {GATES[op]} of the first: shape (a.ne0 / 2, ...)"
+    named(build, op.lower(), words)
+    named(split, f"{op.lower()}_split", f"`b` times {GATES[op]} of `a`, element by element")
     return build, split
 
 
@@ -158,22 +202,22 @@ def scale_bias(ctx: Context, a: Tensor, s: float, b: float, in_place: bool = Fal
 
 
 def scale(ctx: Context, a: Tensor, s: float) -> Tensor:
-    """`ggml_scale`, ggml/src/ggml.c."""
+    """`a` times the number `s`. `ggml_scale`, ggml/src/ggml.c."""
     return scale_bias(ctx, a, s, 0.0)
 
 
 def scale_inplace(ctx: Context, a: Tensor, s: float) -> Tensor:
-    """`ggml_scale_inplace`, ggml/src/ggml.c."""
+    """The same, written over `a`. `ggml_scale_inplace`, ggml/src/ggml.c."""
     return scale_bias(ctx, a, s, 0.0, True)
 
 
 def clamp(ctx: Context, a: Tensor, min: float, max: float, in_place: bool = False) -> Tensor:
-    """`ggml_clamp`, ggml/src/ggml.c."""
+    """No element below `min` or above `max`. `ggml_clamp`, ggml/src/ggml.c."""
     return record_op(result_tensor(ctx, a, in_place), "CLAMP", (f32_bits(min), f32_bits(max)), a)
 
 
 def fill(ctx: Context, a: Tensor, c: float) -> Tensor:
-    """`ggml_fill`, ggml/src/ggml.c."""
+    """A tensor of `a`'s shape, every element `c`. `ggml_fill`, ggml/src/ggml.c."""
     require(a.is_contiguous() and a.type.name in ("F32", "F16"), "fill", "a must be contiguous F32 or F16", a)
     return record_op(result_tensor(ctx, a, False), "FILL", (f32_bits(c),), a)
 
@@ -189,17 +233,20 @@ def rms_norm(ctx: Context, a: Tensor, eps: float) -> Tensor:
 
 
 def rms_norm_inplace(ctx: Context, a: Tensor, eps: float) -> Tensor:
-    """`ggml_rms_norm_inplace`, ggml/src/ggml.c."""
+    """The same, written over `a`. `ggml_rms_norm_inplace`, ggml/src/ggml.c."""
     return record_op(result_tensor(ctx, a, True), "RMS_NORM", (f32_bits(eps),), a)
 
 
 def group_norm(ctx: Context, a: Tensor, n_groups: int, eps: float) -> Tensor:
-    """`ggml_group_norm`, ggml/src/ggml.c."""
+    """Dimension 2 in `n_groups` runs: the elements of each to mean 0 and variance 1.
+
+    `ggml_group_norm`, ggml/src/ggml.c.
+    """
     return record_op(result_tensor(ctx, a, False), "GROUP_NORM", (n_groups, f32_bits(eps)), a)
 
 
 def l2_norm(ctx: Context, a: Tensor, eps: float) -> Tensor:
-    """`ggml_l2_norm`, ggml/src/ggml.c."""
+    """Rows divided by their length, at least `eps`. `ggml_l2_norm`, ggml/src/ggml.c."""
     return record_op(result_tensor(ctx, a, False), "L2_NORM", (f32_bits(eps),), a)
 
 
@@ -231,7 +278,7 @@ def argmax(ctx: Context, a: Tensor) -> Tensor:
 
 
 def count_equal(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-    """`ggml_count_equal`, ggml/src/ggml.c."""
+    """How many elements are the same in `a` and `b`: one I64. `ggml_count_equal`, ggml/src/ggml.c."""
     require(same_shape(a, b), "count_equal", "a and b must have the same shape", a, b)
     return record_op(ctx.new_tensor(I64, (1,)), "COUNT_EQUAL", (), a, b)
 

@@ -9,20 +9,26 @@ from vizggml.ggml.tensor import Tensor, f32_bits
 from vizggml.ggml.types import F16, F32, I32
 
 PREC_UNDEFINED = 0
+"""The precision that a kernel takes by itself. `enum ggml_prec`, ggml/include/ggml.h."""
 PREC_F32 = 10
-"""`enum ggml_prec`, ggml/include/ggml.h."""
+"""Sums in F32 where a kernel could take less. `enum ggml_prec`, ggml/include/ggml.h."""
 
 HINT_SRC0_IS_HADAMARD = 1
 """`enum ggml_op_hint`, ggml/include/ggml.h: the product may be taken by adding and subtracting alone."""
 
 ROPE_TYPE_NORMAL = 0
+"""Pairs are neighbours: elements 2 i and 2 i + 1. `GGML_ROPE_TYPE_NORMAL`, ggml/include/ggml.h."""
 ROPE_TYPE_NEOX = 2
+"""Pairs are half a head apart: elements i and i + n_dims / 2. `GGML_ROPE_TYPE_NEOX`, ggml/include/ggml.h."""
 ROPE_TYPE_MROPE = 8
-"""`GGML_ROPE_TYPE_*`, ggml/include/ggml.h."""
+"""Four positions a token: `pos` has 4 times a.ne[2]. `GGML_ROPE_TYPE_MROPE`, ggml/include/ggml.h."""
 
 
 def can_mul_mat(a: Tensor, b: Tensor) -> bool:
-    """`ggml_can_mul_mat`, ggml/src/ggml.c."""
+    """Whether rows of `a` and `b` have one length, and `b` whole repetitions of `a`'s higher dimensions.
+
+    `ggml_can_mul_mat`, ggml/src/ggml.c.
+    """
     return a.ne[0] == b.ne[0] and 0 not in a.ne[2:] and b.ne[2] % a.ne[2] == 0 and b.ne[3] % a.ne[3] == 0
 
 
@@ -37,13 +43,19 @@ def mul_mat(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
 
 
 def mul_mat_set_prec(a: Tensor, prec: int) -> Tensor:
-    """`ggml_mul_mat_set_prec`, ggml/src/ggml.c."""
+    """Ask for a precision, such as `PREC_F32`, of a product that is recorded; the product.
+
+    `ggml_mul_mat_set_prec`, ggml/src/ggml.c.
+    """
     require(a.op == "MUL_MAT", "mul_mat_set_prec", "a must be the result of mul_mat", a)
     return set_op_param(a, 0, prec)
 
 
 def mul_mat_set_hint(a: Tensor, hint: int) -> Tensor:
-    """`ggml_mul_mat_set_hint`, ggml/src/ggml.c."""
+    """Say something of a product that is recorded, such as `HINT_SRC0_IS_HADAMARD`; the product.
+
+    `ggml_mul_mat_set_hint`, ggml/src/ggml.c.
+    """
     require(a.op == "MUL_MAT", "mul_mat_set_hint", "a must be the result of mul_mat", a)
     return set_op_param(a, 1, hint)
 
@@ -57,7 +69,10 @@ def mul_mat_id(ctx: Context, as_: Tensor, b: Tensor, ids: Tensor) -> Tensor:
 
 
 def out_prod(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-    """`ggml_out_prod`, ggml/src/ggml.c."""
+    """The sum over dimension 1 of the products of `a`'s and `b`'s rows: shape (a.ne0, b.ne0, b.ne2, b.ne3).
+
+    `ggml_out_prod`, ggml/src/ggml.c.
+    """
     ok = a.ne[1] == b.ne[1] and 0 not in a.ne[2:] and b.ne[2] % a.ne[2] == 0 and b.ne[3] % a.ne[3] == 0
     require(ok and not a.is_transposed, "out_prod", "ne[1] must agree, a not be transposed", a, b)
     return record_op(ctx.new_tensor(F32, (a.ne[0], b.ne[0], b.ne[2], b.ne[3])), "OUT_PROD", (), a, b)
@@ -86,17 +101,20 @@ def soft_max_ext(
 
 
 def soft_max(ctx: Context, a: Tensor) -> Tensor:
-    """`ggml_soft_max`, ggml/src/ggml.c."""
+    """The softmax of each row of `a`. `ggml_soft_max`, ggml/src/ggml.c."""
     return soft_max_ext(ctx, a)
 
 
 def soft_max_inplace(ctx: Context, a: Tensor) -> Tensor:
-    """`ggml_soft_max_inplace`, ggml/src/ggml.c."""
+    """The same, written over `a`. `ggml_soft_max_inplace`, ggml/src/ggml.c."""
     return soft_max_ext(ctx, a, in_place=True)
 
 
 def soft_max_add_sinks(a: Tensor, sinks: Tensor | None) -> Tensor:
-    """`ggml_soft_max_add_sinks`, ggml/src/ggml.c."""
+    """Give each head one more logit, `sinks` (F32), that takes a share and has no value; the softmax.
+
+    `ggml_soft_max_add_sinks`, ggml/src/ggml.c.
+    """
     require(a.op == "SOFT_MAX", "soft_max_add_sinks", "a must be the result of soft_max", a)
     x, mask = a.src[0], a.src[1] if len(a.src) > 1 else None
     if sinks is not None:
@@ -138,12 +156,12 @@ def rope_ext(
 
 
 def rope(ctx: Context, a: Tensor, pos: Tensor, n_dims: int, mode: int) -> Tensor:
-    """`ggml_rope`, ggml/src/ggml.c."""
+    """Rotary positions with base 10,000 and no scaling; `mode` is a `ROPE_TYPE_*`. `ggml_rope`, ggml/src/ggml.c."""
     return rope_ext(ctx, a, pos, None, n_dims, mode, 0, 10000.0, 1.0, 0.0, 1.0, 0.0, 0.0)
 
 
 def rope_inplace(ctx: Context, a: Tensor, pos: Tensor, n_dims: int, mode: int) -> Tensor:
-    """`ggml_rope_inplace`, ggml/src/ggml.c."""
+    """The same, written over `a`. `ggml_rope_inplace`, ggml/src/ggml.c."""
     return rope_ext(ctx, a, pos, None, n_dims, mode, 0, 10000.0, 1.0, 0.0, 1.0, 0.0, 0.0, True)
 
 
@@ -175,13 +193,19 @@ def flash_attn_ext(
 
 
 def flash_attn_ext_set_prec(a: Tensor, prec: int) -> Tensor:
-    """`ggml_flash_attn_ext_set_prec`, ggml/src/ggml.c."""
+    """Ask for a precision of an attention that is recorded; the attention.
+
+    `ggml_flash_attn_ext_set_prec`, ggml/src/ggml.c.
+    """
     require(a.op == "FLASH_ATTN_EXT", "flash_attn_ext_set_prec", "a must be the result of flash_attn_ext", a)
     return set_op_param(a, 3, prec)
 
 
 def flash_attn_ext_add_sinks(a: Tensor, sinks: Tensor | None) -> Tensor:
-    """`ggml_flash_attn_ext_add_sinks`, ggml/src/ggml.c."""
+    """Give each head one more logit, `sinks` (F32), that takes a share and has no value; the attention.
+
+    `ggml_flash_attn_ext_add_sinks`, ggml/src/ggml.c.
+    """
     require(a.op == "FLASH_ATTN_EXT", "flash_attn_ext_add_sinks", "a must be the result of flash_attn_ext", a)
     q, k, v, *rest = a.src
     if sinks is not None:

@@ -31,22 +31,22 @@ def reshape(ctx: Context, a: Tensor, ne: Sequence[int]) -> Tensor:
 
 
 def reshape_1d(ctx: Context, a: Tensor, ne0: int) -> Tensor:
-    """`ggml_reshape_1d`, ggml/src/ggml.c."""
+    """Reshape to one dimension. `ggml_reshape_1d`, ggml/src/ggml.c."""
     return reshape(ctx, a, (ne0,))
 
 
 def reshape_2d(ctx: Context, a: Tensor, ne0: int, ne1: int) -> Tensor:
-    """`ggml_reshape_2d`, ggml/src/ggml.c."""
+    """Reshape to two dimensions. `ggml_reshape_2d`, ggml/src/ggml.c."""
     return reshape(ctx, a, (ne0, ne1))
 
 
 def reshape_3d(ctx: Context, a: Tensor, ne0: int, ne1: int, ne2: int) -> Tensor:
-    """`ggml_reshape_3d`, ggml/src/ggml.c."""
+    """Reshape to three dimensions. `ggml_reshape_3d`, ggml/src/ggml.c."""
     return reshape(ctx, a, (ne0, ne1, ne2))
 
 
 def reshape_4d(ctx: Context, a: Tensor, ne0: int, ne1: int, ne2: int, ne3: int) -> Tensor:
-    """`ggml_reshape_4d`, ggml/src/ggml.c."""
+    """Reshape to four dimensions. `ggml_reshape_4d`, ggml/src/ggml.c."""
     return reshape(ctx, a, (ne0, ne1, ne2, ne3))
 
 
@@ -75,24 +75,24 @@ def view(ctx: Context, a: Tensor, ne: Sequence[int], nb: Sequence[int] = (), off
 
 
 def view_1d(ctx: Context, a: Tensor, ne0: int, offset: int) -> Tensor:
-    """`ggml_view_1d`, ggml/src/ggml.c."""
+    """A window of `ne0` elements. `ggml_view_1d`, ggml/src/ggml.c."""
     return view(ctx, a, (ne0,), (), offset)
 
 
 def view_2d(ctx: Context, a: Tensor, ne0: int, ne1: int, nb1: int, offset: int) -> Tensor:
-    """`ggml_view_2d`, ggml/src/ggml.c."""
+    """A window of rows that lie `nb1` bytes apart. `ggml_view_2d`, ggml/src/ggml.c."""
     return view(ctx, a, (ne0, ne1), (nb1,), offset)
 
 
 def view_3d(ctx: Context, a: Tensor, ne0: int, ne1: int, ne2: int, nb1: int, nb2: int, offset: int) -> Tensor:
-    """`ggml_view_3d`, ggml/src/ggml.c."""
+    """A window of three dimensions, strides `nb1` and `nb2` bytes. `ggml_view_3d`, ggml/src/ggml.c."""
     return view(ctx, a, (ne0, ne1, ne2), (nb1, nb2), offset)
 
 
 def view_4d(
     ctx: Context, a: Tensor, ne0: int, ne1: int, ne2: int, ne3: int, nb1: int, nb2: int, nb3: int, offset: int
 ) -> Tensor:
-    """`ggml_view_4d`, ggml/src/ggml.c."""
+    """A window of four dimensions, strides `nb1`, `nb2` and `nb3` bytes. `ggml_view_4d`, ggml/src/ggml.c."""
     return view(ctx, a, (ne0, ne1, ne2, ne3), (nb1, nb2, nb3), offset)
 
 
@@ -118,12 +118,12 @@ def transpose(ctx: Context, a: Tensor) -> Tensor:
 
 
 def dup(ctx: Context, a: Tensor) -> Tensor:
-    """`ggml_dup`, ggml/src/ggml.c."""
+    """A copy of `a`, of its shape and type. `ggml_dup`, ggml/src/ggml.c."""
     return record_op(dup_tensor(ctx, a), "DUP", (), a)
 
 
 def dup_inplace(ctx: Context, a: Tensor) -> Tensor:
-    """`ggml_dup_inplace`, ggml/src/ggml.c."""
+    """`a` copied onto itself. `ggml_dup_inplace`, ggml/src/ggml.c."""
     return record_op(result_tensor(ctx, a, True), "DUP", (), a)
 
 
@@ -146,22 +146,22 @@ def cont(ctx: Context, a: Tensor) -> Tensor:
 
 
 def cont_1d(ctx: Context, a: Tensor, ne0: int) -> Tensor:
-    """`ggml_cont_1d`, ggml/src/ggml.c."""
+    """The same in one dimension. `ggml_cont_1d`, ggml/src/ggml.c."""
     return cont_4d(ctx, a, ne0, 1, 1, 1)
 
 
 def cont_2d(ctx: Context, a: Tensor, ne0: int, ne1: int) -> Tensor:
-    """`ggml_cont_2d`, ggml/src/ggml.c."""
+    """The same in two dimensions. `ggml_cont_2d`, ggml/src/ggml.c."""
     return cont_4d(ctx, a, ne0, ne1, 1, 1)
 
 
 def cont_3d(ctx: Context, a: Tensor, ne0: int, ne1: int, ne2: int) -> Tensor:
-    """`ggml_cont_3d`, ggml/src/ggml.c."""
+    """The same in three dimensions. `ggml_cont_3d`, ggml/src/ggml.c."""
     return cont_4d(ctx, a, ne0, ne1, ne2, 1)
 
 
 def cont_4d(ctx: Context, a: Tensor, ne0: int, ne1: int, ne2: int, ne3: int) -> Tensor:
-    """`ggml_cont_4d`, ggml/src/ggml.c."""
+    """The same in four dimensions: as many elements as `a` has. `ggml_cont_4d`, ggml/src/ggml.c."""
     if a.nelements != ne0 * ne1 * ne2 * ne3:
         raise VizggmlError(
             f"cont: [{ne0}, {ne1}, {ne2}, {ne3}] has {ne0 * ne1 * ne2 * ne3} elements, {describe(a)} {a.nelements}"
@@ -185,7 +185,7 @@ def repeat(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
 
 
 def repeat_4d(ctx: Context, a: Tensor, ne0: int, ne1: int, ne2: int, ne3: int) -> Tensor:
-    """`ggml_repeat_4d`, ggml/src/ggml.c."""
+    """`a` repeated to a shape given in numbers. `ggml_repeat_4d`, ggml/src/ggml.c."""
     ne = (ne0, ne1, ne2, ne3)
     ok = a.is_empty or all(n % m == 0 for n, m in zip(ne, a.ne, strict=True))
     require(ok, "repeat", f"{list(ne)} must be whole repetitions of a's shape", a)
@@ -220,6 +220,6 @@ def set(ctx: Context, a: Tensor, b: Tensor, nb1: int, nb2: int, nb3: int, offset
 
 
 def set_inplace(ctx: Context, a: Tensor, b: Tensor, nb1: int, nb2: int, nb3: int, offset: int) -> Tensor:
-    """`ggml_set_inplace`, ggml/src/ggml.c."""
+    """The same, written into `a`: the result is a view of it. `ggml_set_inplace`, ggml/src/ggml.c."""
     require(a.nelements >= b.nelements and 0 <= offset < 1 << 30, "set", f"b must fit at offset {offset}", a, b)
     return record_op(view_tensor(ctx, a), "SET", (nb1, nb2, nb3, offset, 1), a, b)

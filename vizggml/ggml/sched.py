@@ -89,7 +89,10 @@ class BackendSched:
 
     @property
     def n_splits(self) -> int:
-        """`ggml_backend_sched_get_n_splits`, ggml/src/ggml-backend.cpp."""
+        """How many runs of nodes, each on one backend, the last graph was cut into.
+
+        `ggml_backend_sched_get_n_splits`, ggml/src/ggml-backend.cpp.
+        """
         return len(self.splits)
 
     @property
@@ -102,7 +105,10 @@ class BackendSched:
         self.assignment.ids[t.id] = self.backends.index(backend)
 
     def get_tensor_backend(self, t: Tensor) -> Backend | None:
-        """`ggml_backend_sched_get_tensor_backend`, ggml/src/ggml-backend.cpp."""
+        """The backend that `t` was given to; None while it has none.
+
+        `ggml_backend_sched_get_tensor_backend`, ggml/src/ggml-backend.cpp.
+        """
         id = self.assignment.of(t)
         return None if id == UNASSIGNED else self.backends[id]
 
@@ -175,7 +181,10 @@ class BackendSched:
         self.compute_splits(graph)
 
     def compute_splits(self, graph: Graph) -> None:
-        """`ggml_backend_sched_compute_splits`, ggml/src/ggml-backend.cpp."""
+        """Copy what each split needs to its backend, and compute it there, split after split.
+
+        `ggml_backend_sched_compute_splits`, ggml/src/ggml-backend.cpp.
+        """
         for index, split in enumerate(self.splits):
             backend = self.backends[split.backend_id]
             assert split.graph is not None

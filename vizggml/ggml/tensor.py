@@ -114,6 +114,7 @@ class Tensor:
         return self
 
     def set_input(self) -> Tensor:
+        """Give it memory before any result, so that none is written over it. `ggml_set_input`, ggml/src/ggml.c."""
         return self.set_flag(FLAG_INPUT)
 
     def set_output(self) -> Tensor:
@@ -124,11 +125,11 @@ class Tensor:
         return self
 
     def op_param_i32(self, i: int) -> int:
-        """`ggml_get_op_params_i32`, ggml/src/ggml-impl.h."""
+        """The op's parameter `i`, an int32; 0 where it has none. `ggml_get_op_params_i32`, ggml/src/ggml-impl.h."""
         return self.op_params[i] if i < len(self.op_params) else 0
 
     def op_param_f32(self, i: int) -> float:
-        """`ggml_get_op_params_f32`, ggml/src/ggml-impl.h."""
+        """The bits of the op's parameter `i` read as a float. `ggml_get_op_params_f32`, ggml/src/ggml-impl.h."""
         return bits_f32(self.op_param_i32(i))
 
     @property
@@ -142,13 +143,13 @@ class Tensor:
 
     @property
     def nelements(self) -> int:
-        """`ggml_nelements`, ggml/src/ggml.c."""
+        """How many elements it has: the product of `ne`. `ggml_nelements`, ggml/src/ggml.c."""
         ne = self.ne
         return ne[0] * ne[1] * ne[2] * ne[3]
 
     @property
     def nrows(self) -> int:
-        """`ggml_nrows`, ggml/src/ggml.c."""
+        """How many rows of `ne[0]` elements it has. `ggml_nrows`, ggml/src/ggml.c."""
         return self.ne[1] * self.ne[2] * self.ne[3]
 
     @property
@@ -170,7 +171,7 @@ class Tensor:
 
     @property
     def is_view(self) -> bool:
-        """`ggml_is_view`, ggml/src/ggml.c."""
+        """Whether it has no bytes of its own and looks into another tensor's. `ggml_is_view`, ggml/src/ggml.c."""
         return self.view_src is not None
 
     @property
@@ -180,7 +181,7 @@ class Tensor:
 
     @property
     def is_empty(self) -> bool:
-        """`ggml_is_empty`, ggml/src/ggml.c."""
+        """Whether it has no elements. `ggml_is_empty`, ggml/src/ggml.c."""
         return 0 in self.ne
 
     def is_contiguous(self, from_dim: int = 0, to_dim: int = 4) -> bool:
@@ -204,17 +205,17 @@ class Tensor:
 
     @property
     def is_contiguous_rows(self) -> bool:
-        """`ggml_is_contiguous_rows`, ggml/src/ggml.c."""
+        """Whether the elements of a row follow each other without gaps. `ggml_is_contiguous_rows`, ggml/src/ggml.c."""
         return self.ne[0] == self.type.blck_size or self.nb[0] == self.type.type_size
 
     @property
     def is_permuted(self) -> bool:
-        """`ggml_is_permuted`, ggml/src/ggml.c."""
+        """Whether a dimension has a larger stride than the one after it. `ggml_is_permuted`, ggml/src/ggml.c."""
         return self.nb[0] > self.nb[1] or self.nb[1] > self.nb[2] or self.nb[2] > self.nb[3]
 
     @property
     def is_transposed(self) -> bool:
-        """`ggml_is_transposed`, ggml/src/ggml.c."""
+        """Whether dimension 0 has a larger stride than dimension 1. `ggml_is_transposed`, ggml/src/ggml.c."""
         return self.nb[0] > self.nb[1]
 
     def array(self) -> NDArray[Any]:

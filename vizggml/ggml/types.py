@@ -42,7 +42,10 @@ class Type:
 
     @property
     def is_quantized(self) -> bool:
-        """`ggml_is_quantized`, ggml/src/ggml.c."""
+        """Whether elements are kept in blocks of bytes, not one by one as numbers.
+
+        `ggml_is_quantized`, ggml/src/ggml.c.
+        """
         return self.numpy == ""
 
     def row_size(self, ne0: int) -> int:
@@ -95,6 +98,7 @@ Q1_0 = Type("Q1_0", 41, 128, 18, "Q8_0")
 Q2_0 = Type("Q2_0", 42, 64, 18, "Q8_0")
 
 TYPES: dict[str, Type] = {t.name: t for t in list(globals().values()) if isinstance(t, Type)}
+"""Every type by its name in ggml: `TYPES["Q4_0"]`. `type_traits`, ggml/src/ggml.c."""
 TYPES_BY_ID: dict[int, Type] = {t.id: t for t in TYPES.values()}
 
 

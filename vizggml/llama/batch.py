@@ -24,7 +24,10 @@ class Batch:
         return len(self.token)
 
     def add(self, token: int, pos: int, seq_id: Sequence[int] = (0,), output: bool = False) -> None:
-        """`common_batch_add`, common/common.cpp."""
+        """Append one token of the sequences `seq_id`; `output`: its logits are wanted.
+
+        `common_batch_add`, common/common.cpp.
+        """
         self.token.append(token)
         self.pos.append(pos)
         self.seq_id.append(tuple(seq_id))
@@ -48,6 +51,7 @@ class Batch:
 
     @property
     def n_outputs(self) -> int:
+        """How many tokens' logits are wanted."""
         return sum(self.output)
 
 

@@ -72,7 +72,11 @@ def _computable(cparams: CParams) -> CParams:
 
 
 class Context(Reservation):
-    """`llama_context`, src/llama-context.cpp."""
+    """One running conversation: the cache, the compute buffer, the standing graph and the logits of the last batch.
+
+    `llama_context`, src/llama-context.cpp. `before_node` and `after_node` are called with each tensor that is computed.
+    `n_decoded` counts decodes, `n_reused` the graphs that served again; `stopped` says how `generate` ended.
+    """
 
     def __init__(self, hparams: HParams, vocab: Vocab, weights: Weights, params: ContextParams) -> None:
         self.vocab = vocab
@@ -220,7 +224,10 @@ class Context(Reservation):
         return active, reused, "all conditions hold" if reused else "a condition does not hold"
 
     def graph_compute(self, res: GraphResult) -> None:
-        """`llama_context::graph_compute`, src/llama-context.cpp."""
+        """Compute a graph that is allocated and has its inputs, on the backends that its splits are for.
+
+        `llama_context::graph_compute`, src/llama-context.cpp.
+        """
         for backend in (self.backend, self.device):
             if backend is not None:
                 backend.before_node, backend.after_node = self.before_node, self.after_node

@@ -18,7 +18,10 @@ from vizggml.llama.vocab import Vocab
 
 
 class Model:
-    """`llama_model`, src/llama-model.h."""
+    """What was read of a file: `gguf`, `hparams`, `vocab` and the mapped `weights`, for any number of contexts.
+
+    `llama_model`, src/llama-model.h.
+    """
 
     def __init__(self, gguf: GGUF, hparams: HParams, vocab: Vocab, weights: Weights) -> None:
         self.gguf = gguf

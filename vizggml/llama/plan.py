@@ -190,6 +190,7 @@ class Plan:
 
     @property
     def allocated(self) -> int:
+        """Bytes that are allocated: all but the weights that are mapped from the file."""
         return sum(self.model.values()) - self.mapped + sum(self.kv) + self.output + self.compute
 
     def answer(self) -> Answer:

@@ -79,7 +79,10 @@ class Reservation:
         self.sched.reserve(res.gf)
 
     def graph_params(self, ubatch: Ubatch, mctx: AnyMemoryContext, n_outputs: int) -> GraphParams:
-        """`llama_context::graph_params`, src/llama-context.cpp."""
+        """What a graph is built from, and what a later ubatch must agree with to reuse it.
+
+        `llama_context::graph_params`, src/llama-context.cpp.
+        """
         return GraphParams(self.hparams.architecture, self.hparams, self.cparams, ubatch, mctx, n_outputs)
 
     def named(self, ubatch: Ubatch) -> Named | None:
@@ -90,6 +93,9 @@ class Reservation:
         return keep_norms(self.sched, self.layer_backends, ubatch.n_tokens, full)
 
     def build_graph(self, res: GraphResult, params: GraphParams) -> None:
-        """`llama_model::build_graph`, src/llama-model.cpp."""
+        """Record the architecture's graph for a ubatch into `res`; nothing is allocated.
+
+        `llama_model::build_graph`, src/llama-model.cpp.
+        """
         ARCHITECTURES[params.arch](GraphBuilder(params, self.weights, res, self.named(params.ubatch)))
         res.set_outputs()

@@ -189,14 +189,17 @@ class Vocab:
 
     @cached_property
     def rules(self) -> PreTokenizer:
+        """How a text is cut into words before tokens are looked for."""
         return _SPM_RULES if self.model == "llama" else pre_tokenizer(self.pre)
 
     @cached_property
     def bpe(self) -> BPE:
+        """Joins bytes by the merges of the file."""
         return BPE(self.merges)
 
     @cached_property
     def spm(self) -> SPM:
+        """Joins characters by the scores of the file."""
         return SPM(self.ids, self.scores)
 
     @cached_property

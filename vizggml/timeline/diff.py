@@ -106,6 +106,7 @@ class Diff:
         return self.events.to_b(_checked(i, self.a, self.labels[0]))[0]
 
     def to_a(self, j: int) -> int:
+        """The event of A at which A stands when B is at event `j`. VizggmlError outside of B."""
         return self.events.to_a(_checked(j, self.b, self.labels[1]))[0]
 
     def summary(self) -> list[str]:

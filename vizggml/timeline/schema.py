@@ -100,10 +100,12 @@ class Field:
 
     @property
     def dtype(self) -> str:
+        """How one value is stored in a trace file: `i4`, `i8`, `f8` or `u1`."""
         return STORED.get(self.ftype, "i4")
 
     @property
     def is_list(self) -> bool:
+        """Whether an event holds a list of them."""
         return self.ftype in LISTS
 
     @property
@@ -113,6 +115,7 @@ class Field:
 
     @property
     def is_id(self) -> bool:
+        """Whether it numbers things: a tensor, a graph, a buffer, ..."""
         return self.item in ID_TYPES.values()
 
 

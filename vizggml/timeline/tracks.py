@@ -26,6 +26,7 @@ class Tracks:
 
     @property
     def n_events(self) -> int:
+        """How many events the trace had when it was folded."""
         return int(self.meta["n_events"])
 
     def __len__(self) -> int:
@@ -38,6 +39,7 @@ class Tracks:
         return self.columns[column]
 
     def string(self, index: int) -> str:
+        """The text at `index` of the string table; -1 is the empty one."""
         return self.strings[index] if index >= 0 else ""
 
     @property
@@ -102,6 +104,7 @@ class Tracks:
         return pack(Columns("tracks", SCHEMA, self.meta, self.strings, self.columns))
 
     def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tracks as one container, whole or not at all."""
         write_file(path, Columns("tracks", SCHEMA, self.meta, self.strings, self.columns))
 
     @classmethod

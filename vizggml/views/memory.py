@@ -142,6 +142,7 @@ def _whole(told: list[Block], size: int) -> list[Block]:
 
 
 def plan_ids(tracks: Tracks) -> list[int]:
+    """The plans of memory that a trace holds, by their numbers."""
     return [int(p) for p in np.unique(tracks.columns["t.life.plan"])]
 
 

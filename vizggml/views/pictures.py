@@ -198,3 +198,4 @@ PICTURES: dict[str, PictureOf] = {
     "scratch": scratch_picture,
     "threads": threads_picture,
 }
+"""The figure of each pane and of each detail, by its name: called with tracks, a step and a theme."""

@@ -108,6 +108,7 @@ class Live(ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def settings(self) -> Settings:
+        """Tokens, temperature and seed as they stand in the controls."""
         return Settings(self.panel.max_tokens, self.panel.temp, self.panel.seed)
 
     def refresh(self) -> None:
