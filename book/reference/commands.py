@@ -25,6 +25,7 @@ class Parameter:
     takes: str
     default: str
     help: str
+    needed: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def parameter_of(parameter: Any, hint: Any, is_argument: bool) -> Parameter:
     plain = optional(plain)
     names = (parameter.metavar or parameter.name.upper(),) if is_argument else option_names(parameter)
     takes = "" if plain is bool else takes_of(plain, parameter, info)
-    return Parameter(names, takes, default_of(parameter, plain), parameter.help or "")
+    needed = bool(parameter.required) and not is_argument
+    return Parameter(names, takes, default_of(parameter, plain), parameter.help or "", needed)
 
 
 def option_names(parameter: Any) -> tuple[str, ...]:
