@@ -33,7 +33,9 @@ def chapters(prefix: str = "", language: str = "en") -> list[Path]:
 def execute(source: Path, timeout: int = 300) -> Any:
     """The chapter as a notebook, run from its folder; an error in a cell is raised."""
     notebook = jupytext.read(source)
-    NotebookClient(notebook, timeout=timeout, resources={"metadata": {"path": str(source.parent)}}).execute()
+    where = {"metadata": {"path": str(source.parent)}}
+    # what a cell prints is one output, however the kernel came to send it
+    NotebookClient(notebook, timeout=timeout, coalesce_streams=True, resources=where).execute()
     return notebook
 
 

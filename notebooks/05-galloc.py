@@ -131,6 +131,7 @@ with vg.record() as trace:
     galloc.reserve(g)
 lessons.tell(*trace.sentences("BlockChosen", "TensorFreed"))
 print("the buffer has", galloc.get_buffer_size(), "bytes")
+del g, galloc  # so that the next recording begins with nothing
 
 # %% [markdown]
 # Step through it with **→**. The strip on top is the buffer; the *Free list* is `pool.blocks`. In the search
@@ -138,7 +139,7 @@ print("the buffer has", galloc.get_buffer_size(), "bytes")
 # caused it: from a free block back to the reader that was the last.
 
 # %%
-vg.view(trace, panes=["map", "free", "timeline", "events"])
+vg.view(trace, panes=["map", "free", "events"])
 
 # %% [markdown]
 # ## Splits and merges
@@ -180,9 +181,10 @@ with vg.record() as trace:
         else:
             talloc.free_bytes(at[name], SIZES[name])
 lessons.tell(*trace.sentences("BlockInserted", "BlockMerged"))
+del c, tensors, talloc
 
 # %% [markdown]
-# Choose *BlockMerged* in the list beside *Events* and go from one to the next with **n**. The neighbours are found at
+# Choose *BlockMerged* in the list beside *Events*, click the first of them, and go to the next with **n**. The neighbours are found at
 # once, because the list is sorted by offset: whoever touches the freed bytes stands next to them.
 
 # %%
@@ -347,7 +349,7 @@ def lives_of(graph, in_place=True):
     return lives
 
 
-g = galloc = trace = c = W = h = norm = y = tensor = tensors = None
+g = galloc = c = W = h = norm = y = tensor = None
 step = real_step()
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
@@ -356,7 +358,7 @@ mine, theirs = place(lives_of(step), best)[0], galloc.get_buffer_size()
 print(f"mine {mine:,}, ggml's allocator {theirs:,}: {mine == theirs}")
 
 # %%
-vg.view(trace, panes=["timeline", "map", "events", "tables"])
+vg.view(trace, panes=["map", "timeline", "tables"], height=1000)
 
 # %% [markdown]
 # In the *Memory timeline* each rectangle is a result: left to right when it lives, bottom to top where it lies. The
@@ -391,8 +393,8 @@ for life, _, offset in sorted(plan.standing, key=lambda s: s[2]):
 # Peak less bound is *fragmentation*: bytes that are free when the buffer is fullest, but lie in holes too narrow for
 # what is wanted. ggml never moves a tensor to close a hole.
 #
-# In the player, after **P**, choose *BlockConsidered* in the list beside *Events* and press **p**: there is the hole,
-# looked at and found too small.
+# In the player above, press **P**, then twice **w** (*Why?*): you are at the search that made the buffer grow to its
+# peak. Now **→**: the holes are looked at one by one, and each is too small.
 
 # %% [markdown]
 # ## The rivals on real graphs

@@ -123,12 +123,13 @@ with vg.record() as trace:
     galloc.reserve(g)
 lessons.tell(*trace.sentences("BlockChosen", "TensorFreed"))
 print("the buffer has", galloc.get_buffer_size(), "bytes")
+del g, galloc  # so that the next recording begins with nothing
 
 # %% [markdown]
 # 按 **→** 一步一步走。最上面的长条是缓冲区；*Free list* 就是上面的 `pool.blocks`。给 `out` 找位置时，会依次看每个块，并告诉你它为什么赢、为什么输。**Why?** 从一步跳到引起它的那一步：比如从一个空闲块，回到最后那个读者。
 
 # %%
-vg.view(trace, panes=["map", "free", "timeline", "events"])
+vg.view(trace, panes=["map", "free", "events"])
 
 # %% [markdown]
 # ## 切分与合并
@@ -168,9 +169,10 @@ with vg.record() as trace:
         else:
             talloc.free_bytes(at[name], SIZES[name])
 lessons.tell(*trace.sentences("BlockInserted", "BlockMerged"))
+del c, tensors, talloc
 
 # %% [markdown]
-# 在 *Events* 旁边的列表里选 *BlockMerged*，用 **n** 从一次合并走到下一次。因为表是按偏移排好的，邻居马上就能找到：谁挨着被释放的字节，谁就在表里挨着它。
+# 在 *Events* 旁边的列表里选 *BlockMerged*，点第一条，再用 **n** 走到下一次合并。因为表是按偏移排好的，邻居马上就能找到：谁挨着被释放的字节，谁就在表里挨着它。
 
 # %%
 vg.view(trace, panes=["map", "free", "events"])
@@ -322,7 +324,7 @@ def lives_of(graph, in_place=True):
     return lives
 
 
-g = galloc = trace = c = W = h = norm = y = tensor = tensors = None
+g = galloc = c = W = h = norm = y = tensor = None
 step = real_step()
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
@@ -331,7 +333,7 @@ mine, theirs = place(lives_of(step), best)[0], galloc.get_buffer_size()
 print(f"mine {mine:,}, ggml's allocator {theirs:,}: {mine == theirs}")
 
 # %%
-vg.view(trace, panes=["timeline", "map", "events", "tables"])
+vg.view(trace, panes=["map", "timeline", "tables"], height=1000)
 
 # %% [markdown]
 # 在 *Memory timeline* 里，每个矩形是一个结果：从左到右是它存活的时间，从下到上是它所在的位置。各层的图样重复出现，因为上一层用过的位置，下一层接着用。底部的长条是输入和残差流。
@@ -360,7 +362,7 @@ for life, _, offset in sorted(plan.standing, key=lambda s: s[2]):
 # %% [markdown]
 # 峰值减去下界就是*碎片*：缓冲区最满的时候仍然空着的字节，只是它们所在的洞太窄，放不下要放的东西。ggml 从不搬动张量来填洞。
 #
-# 在播放器里按 **P** 之后，在 *Events* 旁边的列表里选 *BlockConsidered*，再按 **p**：那个洞就在那里，被看过，太小了。
+# 在上面的播放器里按 **P**，再按两次 **w**（*Why?*）：这就是让缓冲区长到峰值的那次查找。再按 **→**：一个洞一个洞地看过去，每个都太小。
 
 # %% [markdown]
 # ## 在真实的图上比一比

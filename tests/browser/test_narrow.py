@@ -133,3 +133,14 @@ def test_no_head_lies_over_its_tools(width: int, page: Page) -> None:
         assert page.evaluate(OVERLAPS) == []
         parts = page.locator(".vg-pane-head > *, .vg-tools > *")
         assert parts.evaluate_all("all => Math.max(...all.map((e) => e.getBoundingClientRect().right))") <= width
+
+
+def test_the_map_has_room_for_a_bar_and_its_scale(trace: Trace, tmp_path: Path, open_page: OpenPage) -> None:
+    to_html(trace, tmp_path / "map.html", panes=["map", "free", "events"], step=len(trace) // 2)
+    page = open_page(reduced_motion="reduce")
+    for width in (640, 700):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto((tmp_path / "map.html").as_uri())
+        expect(page.locator(".vg-sentence")).to_be_visible()
+        lanes = page.locator(".vg-pane-map .vg-scroll")
+        assert lanes.evaluate("e => e.scrollHeight - e.clientHeight") <= 0

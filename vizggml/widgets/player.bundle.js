@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:b0d9e6c114d16dcb782db7fa07229261b69c88a195c919ce5408afea76d42202
+// vizggml player, bundled; sources sha256:0c4e2250c4ff7d19fe50d83d08f73f4dcd9e3bd71cf278919c1b87aa7e395333
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -8073,7 +8073,7 @@ var CHUNK_BAR = 38;
 var BUFFER_BAR = 14;
 var QUIET2 = 22;
 var RESERVE = 24;
-var USAGE = 38;
+var [USAGE, USAGE_OF_TWO] = [38, 70];
 var THINNEST = 2;
 var [MOST3, MOST_OF_SEVERAL] = [200, 244];
 var ENDLESS = 2 ** 50;
@@ -8096,12 +8096,10 @@ var MapPane = class {
     this.motion = new Motion(player, this.surface);
     this.bars = new BufferBars(this, LEFT5, BUFFER_BAR);
     this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
-    const line = (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? USAGE : 0);
-    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - (player.short ? 0 : line)));
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - (player.short ? 0 : this.line)));
     this.fitter.observe(this.body);
-    const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
-    this.surface.box.style.minHeight = `${high}px`;
-    this.tall = Math.min(high || 40, this.lanes.rows > 1 ? MOST_OF_SEVERAL : MOST3) + line;
+    this.high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
+    this.surface.box.style.minHeight = `${this.high}px`;
     this.tools = [
       el("span", "vg-hint", { text: "bytes, to scale" }),
       el("div", "vg-group", {}, [
@@ -8121,6 +8119,14 @@ var MapPane = class {
   }
   invalidate() {
     this.drawn = "";
+  }
+  /** What stands over and under the lanes. */
+  get line() {
+    const usage = this.player.tiny ? USAGE_OF_TWO : USAGE;
+    return (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? usage : 0);
+  }
+  get tall() {
+    return Math.min(this.high || 40, this.lanes.rows > 1 ? MOST_OF_SEVERAL : MOST3) + this.line;
   }
   resized() {
     this.drawn = "";
@@ -10521,13 +10527,16 @@ var Player = class {
     [this.width, this.height] = [width, height];
     this.root.classList.toggle("vg-wide", width >= WIDE3);
     this.root.classList.toggle("vg-narrow", width < WIDE3);
-    this.root.classList.toggle("vg-tiny", width < TINY);
+    this.root.classList.toggle("vg-tiny", this.tiny);
     this.root.classList.toggle("vg-mini", width < MINI);
     this.root.classList.toggle("vg-snug", width < ROOMY);
     this.groups.turn(width < WIDE3 && height < HIGH && this.pane("graph") !== void 0);
     this.root.classList.toggle("vg-grouped", this.groups.on);
     this.root.classList.toggle("vg-short", this.short);
     this.rearrange();
+  }
+  get tiny() {
+    return this.width < TINY;
   }
   /** Whether there is no room for what a pane adds to its picture. */
   get short() {

@@ -28,7 +28,8 @@ const CHUNK_BAR = 38;
 const BUFFER_BAR = 14;
 const QUIET = 22;
 const RESERVE = 24;
-const USAGE = 38;
+/** The line of figures, and where it is two. */
+const [USAGE, USAGE_OF_TWO] = [38, 70];
 const THINNEST = 2;
 /** Taller than this, the lanes scroll. */
 const [MOST, MOST_OF_SEVERAL] = [200, 244];
@@ -53,12 +54,10 @@ export class MapPane {
     this.motion = new Motion(player, this.surface);
     this.bars = new BufferBars(this, LEFT, BUFFER_BAR);
     this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
-    const line = (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? USAGE : 0);
-    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - (player.short ? 0 : line)));
+    this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - (player.short ? 0 : this.line)));
     this.fitter.observe(this.body);
-    const high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
-    this.surface.box.style.minHeight = `${high}px`;
-    this.tall = Math.min(high || 40, this.lanes.rows > 1 ? MOST_OF_SEVERAL : MOST) + line;
+    this.high = this.lanes.none ? 0 : this.heightOf(CHUNK_BAR);
+    this.surface.box.style.minHeight = `${this.high}px`;
     this.tools = [
       el("span", "vg-hint", { text: "bytes, to scale" }),
       el("div", "vg-group", {}, [
@@ -82,6 +81,16 @@ export class MapPane {
 
   invalidate() {
     this.drawn = "";
+  }
+
+  /** What stands over and under the lanes. */
+  get line() {
+    const usage = this.player.tiny ? USAGE_OF_TWO : USAGE;
+    return (this.reserve.element.hidden ? 0 : RESERVE) + (this.lanes.rows ? usage : 0);
+  }
+
+  get tall() {
+    return Math.min(this.high || 40, this.lanes.rows > 1 ? MOST_OF_SEVERAL : MOST) + this.line;
   }
 
   resized() {

@@ -139,13 +139,17 @@ export class Player {
     [this.width, this.height] = [width, height];
     this.root.classList.toggle("vg-wide", width >= WIDE);
     this.root.classList.toggle("vg-narrow", width < WIDE);
-    this.root.classList.toggle("vg-tiny", width < TINY);
+    this.root.classList.toggle("vg-tiny", this.tiny);
     this.root.classList.toggle("vg-mini", width < MINI);
     this.root.classList.toggle("vg-snug", width < ROOMY);
     this.groups.turn(width < WIDE && height < HIGH && this.pane("graph") !== undefined);
     this.root.classList.toggle("vg-grouped", this.groups.on);
     this.root.classList.toggle("vg-short", this.short);
     this.rearrange();
+  }
+
+  get tiny() {
+    return this.width < TINY;
   }
 
   /** Whether there is no room for what a pane adds to its picture. */
