@@ -129,7 +129,7 @@ print("engine: ", quantize("Q4_0", block).tobytes().hex(" "))
 # The same bytes. "4-bit" is 4.5: half a bit a weight pays for the scale.
 #
 # Now the engine. It encodes the row, tells of the first blocks one by one, and decodes the row again. **→** steps on. Point
-# at a code: it shows its weight, and its half of a byte. (The *minimum* is what code 0 stands for.)
+# at a code: it says what it stands for, and which weight it was. (The *minimum* is what code 0 stands for.)
 
 # %%
 with vg.record() as trace:
@@ -201,7 +201,7 @@ same &= np.allclose(opened.mins, -dmin * np.array(minimums))
 print("as open_block reads them:", same)
 
 # %% [markdown]
-# The same block in the engine. Point at a group's scale: 32 codes belong to it.
+# The same block in the engine. Point at codes of two groups: each says its own scale and minimum.
 
 # %%
 with vg.record() as trace:

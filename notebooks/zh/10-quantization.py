@@ -117,7 +117,7 @@ print("engine: ", quantize("Q4_0", block).tobytes().hex(" "))
 # %% [markdown]
 # 字节完全一样。所谓“4 比特”其实是 4.5：每个权重多付半个比特，用在缩放系数上。
 #
-# 再看引擎。它编码这一行，前几块逐一说明，然后再解码回来。按 **→** 往前走；把鼠标指向一个编码，就能看到它代表的权重，以及它占的那半个字节。（*minimum* 是编码 0 所代表的值。）
+# 再看引擎。它编码这一行，前几块逐一说明，然后再解码回来。按 **→** 往前走；把鼠标指向一个编码，就能看到它代表的值，以及原来的权重。（*minimum* 是编码 0 所代表的值。）
 
 # %%
 with vg.record() as trace:
@@ -183,7 +183,7 @@ same &= np.allclose(opened.mins, -dmin * np.array(minimums))
 print("as open_block reads them:", same)
 
 # %% [markdown]
-# 引擎里的同一个块。指向一组的缩放系数：有 32 个编码归它管。
+# 引擎里的同一个块。分别指向两个组里的编码：它们各有自己的缩放系数和最小值。
 
 # %%
 with vg.record() as trace:

@@ -50,6 +50,16 @@ def test_a_block_is_read(trace: Trace, tmp_path: Path, open_page: OpenPage) -> N
     expect(pane.get_by_role("button", name="The block before")).to_be_disabled()
 
 
+def test_rows_of_no_tensor_have_blocks_too(tmp_path: Path, open_page: OpenPage) -> None:
+    with record() as trace:
+        raw = quants.quantize("Q4_1", X)[0]
+    page = alone(trace, "block", tmp_path, open_page, len(trace) - 2)
+    pane = page.locator(".vg-block")
+    expect(pane).to_contain_text("rows of no tensor")
+    expect(pane).to_contain_text("block 0, encoded as Q4_1")
+    expect(pane.get_by_label("Bytes").locator("span")).to_have_text([f"{byte:02x}" for byte in raw[:20].tolist()])
+
+
 def test_before_there_is_one_it_says_how_to_get_it(trace: Trace, tmp_path: Path, open_page: OpenPage) -> None:
     page = alone(trace, "block", tmp_path, open_page, 0)
     expect(page.locator(".vg-block .vg-empty")).to_contain_text("vg.record(values=True)")

@@ -12,6 +12,7 @@ const NARROW = 620;
 /** The families' colours, in an order in which neighbours differ: field k of a block has colour k. */
 const FIELD_COLOURS = [4, 0, 2, 3, 1, 5, 6];
 const STRONGEST = 70;
+const UNKNOWN = -2;
 
 /** @type {import("./details.js").Detail} */
 export const blockDetail = {
@@ -31,7 +32,8 @@ function blocksOf({ tracks }, t, step) {
   return [...newest.entries()].sort(([p], [q]) => p - q).map(([, r]) => r);
 }
 
-/** The tensor whose blocks are shown: the one that is looked at, or one that it reads, or the one told of last; -1 for none.
+/** The tensor whose blocks are shown: the one that is looked at, or one that it reads, or the one told of last (-1: rows of no
+ * tensor); UNKNOWN where no block is known.
  * @param {Player} player @param {number} step */
 function tensorAt(player, step) {
   const { relations, selected, tracks } = player;
@@ -39,12 +41,12 @@ function tensorAt(player, step) {
   if (t >= 0) {
     const found = [t, relations.root(t), ...relations.sources(t)].find((s) => s >= 0 && blocksOf(player, s, step).length > 0);
     if (found !== undefined) return found;
-    if (selected >= 0) return -1;
+    if (selected >= 0) return UNKNOWN;
   }
   const [tensor, event] = ["tensor", "event"].map((name) => tracks.columns.column(`blk.${name}`));
   let last = -1;
   for (let r = 0; r < tensor.length; r++) if (event[r] <= step && (last < 0 || event[r] > event[last])) last = r;
-  return last < 0 ? -1 : tensor[last];
+  return last < 0 ? UNKNOWN : tensor[last];
 }
 
 class BlockView {
@@ -52,7 +54,7 @@ class BlockView {
   constructor(player, pane) {
     this.player = player;
     this.pane = pane;
-    this.tensor = -1;
+    this.tensor = UNKNOWN;
     this.chosen = 0;
     /** @type {number[]} */
     this.rows = [];
@@ -100,7 +102,7 @@ class BlockView {
   draw(step) {
     const { player } = this;
     const t = tensorAt(player, step);
-    const none = t < 0;
+    const none = t === UNKNOWN;
     if (this.inside.hidden !== none) {
       this.inside.hidden = none;
       this.empty.hidden = !none;
@@ -141,7 +143,7 @@ class BlockView {
     const [first, last] = this.span("element", row);
     const n = last - first;
     const number = this.col("blk.block")[row];
-    this.name.show([{ text: visible(tracks.name(t)), tensor: t }]);
+    this.name.show([t < 0 ? "rows of no tensor" : { text: visible(tracks.name(t)), tensor: t }]);
     const bits = Number(((8 * data.length) / n).toFixed(3));
     setText(this.facts, `block ${number}, ${this.text("blk.how", row)} as ${this.text("blk.type", row)}: ${n} elements in ${data.length} bytes, ${bits} bits each`);
     this.back.disabled = this.chosen <= 0;
