@@ -143,7 +143,7 @@ def first(trace, kind):
     return kinds.index(kind)
 
 
-vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=470)
+vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=520)
 
 # %% [markdown]
 # In llama.cpp this loop is `quantize_row_q4_0_ref`, and its way back `dequantize_row_q4_0`, both in
@@ -206,7 +206,7 @@ print("as open_block reads them:", same)
 # %%
 with vg.record() as trace:
     quantize("Q4_K", weights[0])
-vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=560)
+vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=760)
 
 # %% [markdown]
 # ## The scale is searched for
@@ -252,7 +252,7 @@ for i in range(2):
 # %%
 with vg.record() as trace:
     quantize("IQ3_S", weights[0])
-vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=560)
+vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=760)
 
 # %% [markdown]
 # Finding the nearest point takes long, and that is the price of these types: paid when you make the file, and a

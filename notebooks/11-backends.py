@@ -43,14 +43,14 @@ def logits_and_ms(n_threads, times=8):
 
 
 (one, ms_one), (two, ms_two) = logits_and_ms(1), logits_and_ms(2)
-print(
-    f"1 thread: {ms_one:.1f} ms; 2 threads: {ms_two:.1f} ms: {ms_one / ms_two:.2f} times as fast"
-)
+print(f"1 thread:  {ms_one:.1f} ms")
+print(f"2 threads: {ms_two:.1f} ms, {ms_one / ms_two:.2f} times as fast")
 print("the same logits, bit for bit:", np.array_equal(one, two))
 
 # %% [markdown]
 # Hardly ever twice; on a machine that has other things to do it can even be slower. (The figure is that of the machine on
-# which this page was made; run it on yours.) The first half of this chapter says where the time goes. But the logits are the same, which is worth a question: how do threads that know nothing of each other keep out of each other's way?
+# which this page was made; run it on yours.) The first half of this chapter says where the time goes. But the logits are
+# the same, which is worth a question: how do threads that know nothing of each other keep out of each other's way?
 #
 # ## A barrier, by hand
 #
@@ -59,11 +59,8 @@ print("the same logits, bit for bit:", np.array_equal(one, two))
 
 # %%
 rng = np.random.default_rng(3)
-W1, W2, x = (
-    rng.normal(size=(8, 8)),
-    rng.normal(size=(8, 8)),
-    rng.normal(size=8),
-)
+W1, W2 = rng.normal(size=(2, 8, 8))
+x = rng.normal(size=8)
 
 
 def two_layers(with_barrier):
@@ -79,18 +76,16 @@ def two_layers(with_barrier):
             barrier.wait()
         y[mine] = W2[mine] @ h
 
-    threads = [
-        threading.Thread(target=work, args=(ith,)) for ith in range(2)
-    ]
+    threads = [threading.Thread(target=work, args=(i,)) for i in (0, 1)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return np.isclose(y, W2 @ (W1 @ x))
+    return np.isclose(y, W2 @ (W1 @ x)).sum()
 
 
-print("without a barrier, right rows:", two_layers(False).sum(), "of 8")
-print("with a barrier, right rows:   ", two_layers(True).sum(), "of 8")
+print("right rows without a barrier:", two_layers(False), "of 8")
+print("right rows with a barrier:   ", two_layers(True), "of 8")
 
 # %% [markdown]
 # Thread 1 ran ahead and read rows of `h` that were not there yet. At a *barrier* everybody waits for the last. ggml puts one
@@ -100,6 +95,7 @@ print("with a barrier, right rows:   ", two_layers(True).sum(), "of 8")
 #
 # Now a barrier makes the slowest thread everybody's speed. Halves are fair only if both cores are equally fast, and they
 # never are: one of them is showing you this page. So cut the work smaller, and let whoever is done take the next piece.
+# Here one thread is half as fast as the other:
 
 
 # %%
@@ -112,9 +108,8 @@ def time_needed(n_chunks, speeds=(1.0, 0.5)):
 
 
 for n_chunks in (2, 4, 16, 64):
-    print(
-        f"{n_chunks:>2} chunks: {time_needed(n_chunks):.2f}; the best possible is {1 / 1.5:.2f}"
-    )
+    print(f"{n_chunks:>2} chunks: time {time_needed(n_chunks):.2f}")
+print(f"best possible:  {1 / 1.5:.2f}")
 
 # %% [markdown]
 # ggml cuts a matrix product into chunks of 16 rows by 16 columns, or of 64 where there is only one row or column. "The next
@@ -124,14 +119,55 @@ for n_chunks in (2, 4, 16, 64):
 # %%
 from vizggml.ggml.kernels.chunks import chunk_grid
 
+print("256 rows, 2 threads")
 for n_tokens in (1, 16, 64):
     grid = chunk_grid(256, n_tokens, nth=2)
-    how = "handed out" if grid.handed_out else "one share for each thread"
-    print(
-        f"256 rows, {n_tokens:>2} tokens, 2 threads: {grid.n_chunks:>2} pieces of {grid.dr0:>3} x {grid.dr1:>2}, {how}"
-    )
+    size = f"{grid.n_chunks:>2} pieces of {grid.dr0:>3} x {grid.dr1:>2}"
+    how = "handed out" if grid.handed_out else "a share each"
+    print(f"{n_tokens:>2} tokens: {size}, {how}")
 
 # %% [markdown]
+# ## A pool, by hand
+#
+# A step has a hundred nodes and more. Who would start new threads for each? Compare: a thread made anew each time, and one
+# that stands and is woken.
+
+
+# %%
+def made_anew(times):
+    for _ in range(times):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+
+
+def from_a_pool(times):
+    work, done = threading.Semaphore(0), threading.Semaphore(0)
+
+    def worker():
+        for _ in range(times):
+            work.acquire()
+            done.release()
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    for _ in range(times):
+        work.release()
+        done.acquire()
+    thread.join()
+
+
+for how in (made_anew, from_a_pool):
+    start = time.perf_counter()
+    how(1000)
+    us = 1000 * (time.perf_counter() - start)
+    print(f"{how.__name__:>11}: {us:6.1f} µs each time")
+
+# %% [markdown]
+# So there is a *pool*: threads that are made once, with the context. And even waking one takes time. Therefore a thread of
+# ggml that is done does not sleep at once: for a while it looks again and again whether there is work (it *polls*). That
+# costs a core, and pays only where one is to spare.
+#
 # ## The engine's threads
 #
 # One evaluation of 16 tokens, on two threads. (A compiled kernel works in larger tiles, so its chunks may have more rows than
@@ -144,42 +180,34 @@ ctx.memory.clear()
 with vg.record() as trace:
     ctx.decode(tokens[:16])
 
-for sentence in trace.sentences("ChunksTaken")[:4]:
-    print(sentence)
+lessons.tell(*trace.sentences("ChunksTaken")[:4])
+lessons.tell(*trace.sentences("WorkTaken")[:2])
 
 # %% [markdown]
-# Each lane is a thread. A coloured bar is a node; the hatched stretch after it is waiting at the barrier. Some nodes stand in one
-# lane alone: they are so small that one thread is quicker without help. Waking it would cost more.
-#
-# The threads are not made anew for each node. They form a *pool*: made once with the context, they look for work for a while
-# (*poll*) when they are done, then sleep and have to be woken.
+# Each lane is a thread. A coloured bar is a node; the paler stretch after it is waiting at the barrier. **→** goes from event
+# to event. Some nodes stand in one lane alone: they are so small that one thread is quicker without help.
 
 # %%
 track = trace.tracks().track("thread")
 helped = track["a"][track["thread"] == 1]
-vg.view(
-    trace,
-    panes=["threads"],
-    step=int(helped[len(helped) // 2]),
-    height=360,
-)
+middle = int(helped[len(helped) // 2])
+vg.view(trace, panes=["threads"], step=middle, height=360)
 
 # %%
-waited = track["wait_ns"].sum() / (
-    track["wait_ns"].sum() + (track["end_ns"] - track["begin_ns"]).sum()
-)
-alone = len(set(track["tensor"][track["thread"] == 0])) - len(
-    set(track["tensor"][track["thread"] == 1])
-)
-print(
-    f"{100 * waited:.0f} % of the threads' time in nodes was waiting at a barrier"
-)
-print(f"{alone} nodes were computed by thread 0 alone")
+waiting = track["wait_ns"].sum()
+working = (track["end_ns"] - track["begin_ns"]).sum()
+share = waiting / (waiting + working)
+print(f"of their time in nodes the threads waited {share:.0%}")
+
+nodes_of = [set(track["tensor"][track["thread"] == i]) for i in (0, 1)]
+print(f"computed by thread 0: {len(nodes_of[0])} nodes")
+print(f"by thread 1 as well:  {len(nodes_of[1])}")
 
 # %% [markdown]
 # In llama.cpp: `ggml_graph_compute_thread`, `ggml_barrier` and `ggml_compute_forward_mul_mat` in
 # `ggml/src/ggml-cpu/ggml-cpu.c`. There every thread walks the whole graph and meets the others at the barrier of each node,
-# and its threads poll between nodes without ever sleeping; ours sleep there, as Python's threads are dearer to keep awake.
+# where it spins and never sleeps; only between graphs it polls a while and then sleeps
+# (`ggml_graph_compute_check_for_work`). Our threads may sleep between nodes, as Python's are dearer to keep awake.
 #
 # ## A second memory
 #
@@ -187,62 +215,76 @@ print(f"{alone} nodes were computed by thread 0 alone")
 # graphics card. It computes with the same kernels, but its memory is real in what matters: it is limited, and neither side
 # reads the other's. Put the last layer of four on it. The output counts as one more layer, so that makes two.
 
-# %%
-n_gpu_layers = 2
 
 # %%
+def on_device(n_gpu_layers):
+    return model.context(
+        n_ctx=256, n_ubatch=64, n_threads=1, n_gpu_layers=n_gpu_layers
+    )
+
+
+def show_splits(sched):
+    for split in sched.splits:
+        name = sched.backends[split.backend_id].name
+        print(f"{name:>4}: nodes {split.i_start} to {split.i_end - 1}")
+        for t in split.inputs:
+            print(f"      copied before: {t.name}, {t.nbytes:,} bytes")
+
+
 ctx = None
-shared = model.context(
-    n_ctx=256, n_ubatch=64, n_threads=1, n_gpu_layers=n_gpu_layers
-)
+shared = on_device(2)
 with vg.record() as trace:
     logits = shared.decode([5]).copy()
 
-alone = model.context(n_ctx=256, n_ubatch=64, n_threads=1)
-print("the same logits:", np.array_equal(logits, alone.decode([5])))
-for split in shared.sched.splits:
-    print(
-        f"{shared.sched.backends[split.backend_id].name:>4}: nodes {split.i_start} to {split.i_end - 1}"
-    )
-    for t in split.inputs:
-        print(f"      copied before: {t.name}, {t.nbytes:,} bytes")
+cpu = model.context(n_ctx=256, n_ubatch=64, n_threads=1)
+print("the same logits:", np.array_equal(logits, cpu.decode([5])))
+show_splits(shared.sched)
 
 # %% [markdown]
 # The graph is cut into *splits*: runs of nodes on one backend. At the beginning of a split, what its backend cannot read is
 # copied. Nobody said for each node where it belongs. The weights decide: a product goes to where its weights lie. What has
 # no weights follows its neighbours.
-#
-# That explains the two copies of the same width. The last node of layer 2 adds `ffn_out-2` to `ffn_inp-2`. It has no weights
-# and is computed beside the layer that follows, so that its two terms cross, and not their sum. "One hidden state crosses" is
-# the usual account; ggml copies two.
-
-# %%
-tracks = trace.tracks()
-copied = int(
-    max(
-        tracks.track(name)["a"].max(initial=0)
-        for name in ("split", "copy")
-    )
-)
-vg.view(trace, panes=["splits"], step=copied, height=320)
 
 # %%
 for sentence in trace.sentences("BackendAssigned"):
     if " l_out-2" in sentence or " ffn_out-2" in sentence:
-        print(sentence)
+        lessons.tell(sentence)
 
 # %% [markdown]
-# With the CPU alone there is one split and nothing to copy, in llama.cpp too. The cutting is
-# `ggml_backend_sched_split_graph` in `ggml/src/ggml-backend.cpp`, ours `vizggml/ggml/sched.py`; the tests of vizggml give
-# these graphs to the real scheduler and compare every split, every copy and the size of both compute buffers.
+# That explains the two copies of the same size. The last node of layer 2, `l_out-2`, adds `ffn_out-2` to `ffn_inp-2`. It has
+# no weights and is computed beside the layer that follows, so that its two terms cross, and not their sum. "One hidden
+# state crosses" is the usual account; ggml copies two.
+#
+# In the player: the last copy before the second split begins.
 
 # %%
-print(
-    "splits with the CPU alone: ours",
-    alone.sched.n_splits,
-    "and llama.cpp's",
-    lessons.golden("cpu.splits"),
-)
+tracks = trace.tracks()
+copied = int(tracks.track("copy")["a"].max())
+vg.view(trace, panes=["splits"], step=copied, height=280)
+
+# %% [markdown]
+# The cutting is `ggml_backend_sched_split_graph` in `ggml/src/ggml-backend.cpp`, ours `vizggml/ggml/sched.py`; the tests of
+# vizggml give graphs like this to the real scheduler and compare every split, every copy and the size of both compute
+# buffers. With the CPU alone there is one split and nothing to copy:
+
+# %%
+theirs = lessons.golden("cpu.splits")
+print(f"splits, CPU alone: {cpu.sched.n_splits}, llama.cpp {theirs}")
+
+# %% [markdown]
+# ## Change this and watch
+#
+# Set `n_gpu_layers` to 0, 1, 3, 5 and -1 (all). Watch the node at which the second split begins, and which copies are left
+# when all layers are on the device.
+
+# %%
+n_gpu_layers = 3
+
+# %%
+changed = on_device(n_gpu_layers)
+changed.decode([5])
+show_splits(changed.sched)
+changed = None
 
 # %% [markdown]
 # ## Does a layer in the CPU's memory compute on the CPU?
@@ -250,29 +292,35 @@ print(
 # So it is usually said: "the layers that do not fit are computed by the CPU". Try it with batches of several sizes.
 
 # %%
+print("tokens  splits    weights copied      the rest")
 for n_tokens in (1, 31, 32, 64):
     shared.memory.clear()
     shared.decode(tokens[:n_tokens])
-    crossing = [t for split in shared.sched.splits for t in split.inputs]
-    weights = sum(
-        t.nbytes for t in crossing if t.name.endswith(".weight")
-    )
-    rest = sum(t.nbytes for t in crossing) - weights
-    print(
-        f"{n_tokens:>2} tokens: {shared.sched.n_splits:>2} splits, {weights:>9,} bytes of weights cross, {rest:>7,} of the rest"
-    )
+    weights, rest = 0, 0
+    for split in shared.sched.splits:
+        for t in split.inputs:
+            if t.name.endswith(".weight"):
+                weights += t.nbytes
+            else:
+                rest += t.nbytes
+    n = shared.sched.n_splits
+    print(f"{n_tokens:>6}  {n:>6}  {weights:>9,} bytes  {rest:>7,} bytes")
 
 # %% [markdown]
 # From 32 tokens on, the weights travel: every weight of the layers on the CPU is copied to the device, used there once, and
-# forgotten. (The cache stays where it is: new keys and values are sent back to it, then what attention reads is copied over.)
-# For one token that would not pay: each weight is used once, and the CPU reads it as quickly to multiply as to send it away.
+# forgotten. Look at some of the splits:
+
+# %%
+for split in shared.sched.splits[3:9]:
+    name = shared.sched.backends[split.backend_id].name
+    names = ", ".join(t.name for t in split.inputs)
+    lessons.tell(f"{name:>4}: {names or 'nothing copied'}")
+
+# %% [markdown]
+# (The cache stays where it is: new keys and values are sent back to the CPU, then what attention reads is copied over.) For
+# one token that would not pay: each weight is used once, and the CPU reads it as quickly to multiply as to send it away.
 # For a long prompt the copy serves all tokens. The limit is the device's own (`offload_op`; CUDA's is 32 unless
 # `GGML_OP_OFFLOAD_MIN_BATCH` says otherwise).
-#
-# ## Change this and watch
-#
-# Set `n_gpu_layers` above to 0, 1, 3, 5 and -1 (all), and run from there. Watch the node at which the second split begins,
-# and which copies are left when all layers are on the device. (The cell that looks for `l_out-2` finds something else then.)
 #
 # ## What fits where
 #
@@ -283,47 +331,70 @@ for n_tokens in (1, 31, 32, 64):
 try:
     model.context(n_ctx=256, n_gpu_layers=-1, device_memory=2_000_000)
 except vg.VizggmlError as error:
-    print(error)
+    lessons.tell(error)
 
 # %% [markdown]
-# You can ask before you buy. The plan needs only a model's shape: here a 7B in Q4_K_M, with 4,096 tokens of context, in two
-# memories of 4 GiB. The first takes as many of the first layers as it holds; the second gets the rest, and the output. On
-# the command line: `vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`.
+# You can ask before you buy. The plan needs only a model's shape: here a 7B in `Q4_K_M`, in two memories of 4 GiB. The first
+# takes as many of the first layers as it holds; the second gets the rest, and the output. On the command line:
+# `vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`.
 
 # %%
 from vizggml.llama.cparams import ContextParams
 from vizggml.llama.fit import fit, memory_sizes
 from vizggml.llama.plan import shape_model
 
+PARTS = ("model", "kv", "compute", "left")
 
-def show_fit(n_ctx, sizes):
-    try:
-        found = fit(
-            *shape_model("llama-7b", "Q4_K_M"),
-            ContextParams(n_ctx=n_ctx),
-            memory_sizes(sizes),
-        )
-    except vg.VizggmlError as error:
-        print(f"{n_ctx:,} tokens of context: {error}")
-        return
-    print(
-        f"{n_ctx:,} tokens of context: {found.splits} splits, {found.copies} copies"
-    )
+
+def fitted(n_ctx, sizes):
+    shape = shape_model("llama-7b", "Q4_K_M")
+    params = ContextParams(n_ctx=n_ctx)
+    return fit(*shape, params, memory_sizes(sizes))
+
+
+fits = {n_ctx: fitted(n_ctx, "4G,4G") for n_ctx in (512, 2048, 4096)}
+for n_ctx, found in fits.items():
+    print(f"{n_ctx:,} tokens: {found.splits} splits, in MiB")
     for share in found.shares:
         first, end = share["layers"]
-        parts = ", ".join(
-            f"{name} {share[name] / 2**20:,.0f}"
-            for name in ("model", "kv", "compute", "left")
-        )
-        print(f"  {end - first:>2} layers, in MiB: {parts}")
+        parts = (f"{name} {share[name] / 2**20:,.0f}" for name in PARTS)
+        print(f"  {end - first:>2} layers:", ", ".join(parts))
 
+# %%
+import matplotlib.pyplot as plt
+from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-for n_ctx in (512, 4096, 16384):
-    show_fit(n_ctx, "4G,4G")
+set_matplotlib_formats("svg")
+COLOURS = ("#2f7fd1", "#d9731a", "#2a9d72", "#d5d9df")
+
+figure, axes = plt.subplots(figsize=(7.4, 3.6))
+shares = [(n, s) for n, found in fits.items() for s in found.shares]
+labels, start = [], np.zeros(len(shares))
+for n_ctx, share in shares:
+    first, end = share["layers"]
+    labels.append(f"{n_ctx:,} tokens: {end - first} layers")
+for part, colour in zip(PARTS, COLOURS, strict=True):
+    size = np.array([share[part] / 2**30 for _, share in shares])
+    axes.barh(range(len(shares)), size, 0.7, start, color=colour)
+    start += size
+axes.set_yticks(range(len(shares)), labels)
+axes.set(xlabel="GiB", xlim=(0, 4))
+axes.invert_yaxis()
+axes.legend(PARTS, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
+axes.spines[["top", "right"]].set_visible(False)
+figure.tight_layout()
+plt.show()
 
 # %% [markdown]
 # The weights have not changed; what a longer context takes is the cache, and it takes it from every layer. So the number of
-# layers that fit is no property of the model alone: chapter 8's bytes decide it as much as chapter 10's.
+# layers that fit is no property of the model alone: [chapter 8](08-kv-cache.ipynb)'s bytes decide it as much as
+# [chapter 10](10-quantization.ipynb)'s. And at some length both memories together are too small:
+
+# %%
+try:
+    fitted(16384, "4G,4G")
+except vg.VizggmlError as error:
+    lessons.tell(error)
 
 # %% [markdown]
 # ## Exercises
@@ -363,4 +434,5 @@ lessons.check("11.4", answer)
 #
 # - `ggml_backend_sched_split_graph` in `ggml/src/ggml-backend.cpp`: five passes, each a few lines of what you have seen.
 #   Ours are in `vizggml/ggml/sched_assign.py` and `sched.py`; the pool is `vizggml/ggml/threadpool.py`.
+# - What attention needs for each thread beside its result: [chapter 9, scratch and attention](09-attention.ipynb).
 # - Everything together: [chapter 12, seven decisions, one picture](12-one-picture.ipynb).

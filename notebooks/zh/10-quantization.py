@@ -131,7 +131,7 @@ def first(trace, kind):
     return kinds.index(kind)
 
 
-vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=470)
+vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=520)
 
 # %% [markdown]
 # 在 llama.cpp 里，这个循环是 `ggml/src/ggml-quants.c` 中的 `quantize_row_q4_0_ref`，反方向是同一文件的 `dequantize_row_q4_0`；块的定义是 `ggml/src/ggml-common.h` 里的 `block_q4_0`。
@@ -188,7 +188,7 @@ print("as open_block reads them:", same)
 # %%
 with vg.record() as trace:
     quantize("Q4_K", weights[0])
-vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=560)
+vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=760)
 
 # %% [markdown]
 # ## 缩放系数是试出来的
@@ -229,7 +229,7 @@ for i in range(2):
 # %%
 with vg.record() as trace:
     quantize("IQ3_S", weights[0])
-vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=560)
+vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=760)
 
 # %% [markdown]
 # 寻找最近的点很花时间，这就是这些类型的代价：主要付在制作文件的时候，kernel 查表时也付一点。码本不在文件里，它是程序里的一张表：`ggml/src/ggml-common.h` 中的 `iq3s_grid`，对所有模型都一样。

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 11 章：线程与后端
 #
-# 到现在为止，一直是一个线程逐个计算节点，用的是同一块内存。你的机器还有别的本钱：好几个核，也许还有一块显卡，它很快，却有自己的内存，而且装不下整个模型。先看核。两个线程算一段 64 个 token 的提示，比一个线程快多少？
+# 到现在为止，一直是一个线程逐个计算节点，用的是同一块内存。你的机器还有别的本钱：好几个核，也许还有一块显卡，它很快，却有自己的内存，而且装不下整个模型。先看核。两个线程算一段 64 个 token 的提示词，比一个线程快多少？
 
 # %%
 import threading
@@ -41,9 +41,8 @@ def logits_and_ms(n_threads, times=8):
 
 
 (one, ms_one), (two, ms_two) = logits_and_ms(1), logits_and_ms(2)
-print(
-    f"1 thread: {ms_one:.1f} ms; 2 threads: {ms_two:.1f} ms: {ms_one / ms_two:.2f} times as fast"
-)
+print(f"1 thread:  {ms_one:.1f} ms")
+print(f"2 threads: {ms_two:.1f} ms, {ms_one / ms_two:.2f} times as fast")
 print("the same logits, bit for bit:", np.array_equal(one, two))
 
 # %% [markdown]
@@ -55,11 +54,8 @@ print("the same logits, bit for bit:", np.array_equal(one, two))
 
 # %%
 rng = np.random.default_rng(3)
-W1, W2, x = (
-    rng.normal(size=(8, 8)),
-    rng.normal(size=(8, 8)),
-    rng.normal(size=8),
-)
+W1, W2 = rng.normal(size=(2, 8, 8))
+x = rng.normal(size=8)
 
 
 def two_layers(with_barrier):
@@ -75,25 +71,23 @@ def two_layers(with_barrier):
             barrier.wait()
         y[mine] = W2[mine] @ h
 
-    threads = [
-        threading.Thread(target=work, args=(ith,)) for ith in range(2)
-    ]
+    threads = [threading.Thread(target=work, args=(i,)) for i in (0, 1)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return np.isclose(y, W2 @ (W1 @ x))
+    return np.isclose(y, W2 @ (W1 @ x)).sum()
 
 
-print("without a barrier, right rows:", two_layers(False).sum(), "of 8")
-print("with a barrier, right rows:   ", two_layers(True).sum(), "of 8")
+print("right rows without a barrier:", two_layers(False), "of 8")
+print("right rows with a barrier:   ", two_layers(True), "of 8")
 
 # %% [markdown]
 # 线程 1 跑到前面，读到了 `h` 里还没有写好的行。在 *barrier* 处，大家都等最后一个。ggml 在每个节点之后放一个：节点内部，没有线程需要别的线程正在写的东西；节点之间就可能需要。
 #
 # ## 谁做完，谁取下一块
 #
-# 可是有了 barrier，最慢的线程就决定了所有人的速度。对半分只有在两个核一样快时才公平，而它们从来不一样快：其中一个正在给你显示这个页面。那就把活切得更小，谁做完谁取下一块。
+# 可是有了 barrier，最慢的线程就决定了所有人的速度。对半分只有在两个核一样快时才公平，而它们从来不一样快：其中一个正在给你显示这个页面。那就把活切得更小，谁做完谁取下一块。下面假设一个线程的速度只有另一个的一半：
 
 
 # %%
@@ -106,9 +100,8 @@ def time_needed(n_chunks, speeds=(1.0, 0.5)):
 
 
 for n_chunks in (2, 4, 16, 64):
-    print(
-        f"{n_chunks:>2} chunks: {time_needed(n_chunks):.2f}; the best possible is {1 / 1.5:.2f}"
-    )
+    print(f"{n_chunks:>2} chunks: time {time_needed(n_chunks):.2f}")
+print(f"best possible:  {1 / 1.5:.2f}")
 
 # %% [markdown]
 # ggml 把矩阵乘法切成 16 行 × 16 列的 chunk；只有一行或一列时，取 64。“下一块”就是一个计数器，所有线程都往上加。如果平均每个线程不到四块，就不值得这样做，每个线程直接拿一份。
@@ -116,14 +109,52 @@ for n_chunks in (2, 4, 16, 64):
 # %%
 from vizggml.ggml.kernels.chunks import chunk_grid
 
+print("256 rows, 2 threads")
 for n_tokens in (1, 16, 64):
     grid = chunk_grid(256, n_tokens, nth=2)
-    how = "handed out" if grid.handed_out else "one share for each thread"
-    print(
-        f"256 rows, {n_tokens:>2} tokens, 2 threads: {grid.n_chunks:>2} pieces of {grid.dr0:>3} x {grid.dr1:>2}, {how}"
-    )
+    size = f"{grid.n_chunks:>2} pieces of {grid.dr0:>3} x {grid.dr1:>2}"
+    how = "handed out" if grid.handed_out else "a share each"
+    print(f"{n_tokens:>2} tokens: {size}, {how}")
 
 # %% [markdown]
+# ## 手写一个线程池
+#
+# 一步有一百多个节点。难道每个节点都新建线程？比较一下：每次新建一个线程，和一个站着待命、一叫就醒的线程。
+
+
+# %%
+def made_anew(times):
+    for _ in range(times):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+
+
+def from_a_pool(times):
+    work, done = threading.Semaphore(0), threading.Semaphore(0)
+
+    def worker():
+        for _ in range(times):
+            work.acquire()
+            done.release()
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    for _ in range(times):
+        work.release()
+        done.acquire()
+    thread.join()
+
+
+for how in (made_anew, from_a_pool):
+    start = time.perf_counter()
+    how(1000)
+    us = 1000 * (time.perf_counter() - start)
+    print(f"{how.__name__:>11}: {us:6.1f} µs each time")
+
+# %% [markdown]
+# 所以要有*线程池*（pool）：线程随 context 创建一次。但叫醒一个线程也要时间，因此 ggml 的线程做完之后不会马上去睡，而是先反复看一阵有没有活（*poll*，轮询）。轮询占着一个核，只有核有富余时才划算。
+#
 # ## 引擎里的线程
 #
 # 用两个线程算 16 个 token，一次求值。（编译的 kernel 以更大的 tile 为单位，它的 chunk 可能比 ggml 的行数多。）
@@ -135,93 +166,98 @@ ctx.memory.clear()
 with vg.record() as trace:
     ctx.decode(tokens[:16])
 
-for sentence in trace.sentences("ChunksTaken")[:4]:
-    print(sentence)
+lessons.tell(*trace.sentences("ChunksTaken")[:4])
+lessons.tell(*trace.sentences("WorkTaken")[:2])
 
 # %% [markdown]
-# 每条泳道是一个线程。彩色的条是节点；后面带斜线的一段是在 barrier 处等待。有些节点只出现在一条泳道里：它们太小，一个线程独自做更快，叫醒另一个反而更费时间。
-#
-# 线程不是每个节点都重新创建。它们组成一个*线程池*（pool）：随 context 创建一次，做完之后先轮询一阵，看有没有活（*poll*），再去睡，要有人叫才醒。
+# 每条泳道是一个线程。彩色的条是节点；后面颜色较浅的一段是在 barrier 处等待。按 **→** 逐个事件往前走。有些节点只出现在一条泳道里：它们太小，一个线程独自做更快。
 
 # %%
 track = trace.tracks().track("thread")
 helped = track["a"][track["thread"] == 1]
-vg.view(
-    trace,
-    panes=["threads"],
-    step=int(helped[len(helped) // 2]),
-    height=360,
-)
+middle = int(helped[len(helped) // 2])
+vg.view(trace, panes=["threads"], step=middle, height=360)
 
 # %%
-waited = track["wait_ns"].sum() / (
-    track["wait_ns"].sum() + (track["end_ns"] - track["begin_ns"]).sum()
-)
-alone = len(set(track["tensor"][track["thread"] == 0])) - len(
-    set(track["tensor"][track["thread"] == 1])
-)
-print(
-    f"{100 * waited:.0f} % of the threads' time in nodes was waiting at a barrier"
-)
-print(f"{alone} nodes were computed by thread 0 alone")
+waiting = track["wait_ns"].sum()
+working = (track["end_ns"] - track["begin_ns"]).sum()
+share = waiting / (waiting + working)
+print(f"of their time in nodes the threads waited {share:.0%}")
+
+nodes_of = [set(track["tensor"][track["thread"] == i]) for i in (0, 1)]
+print(f"computed by thread 0: {len(nodes_of[0])} nodes")
+print(f"by thread 1 as well:  {len(nodes_of[1])}")
 
 # %% [markdown]
-# 在 llama.cpp 里：`ggml/src/ggml-cpu/ggml-cpu.c` 中的 `ggml_graph_compute_thread`、`ggml_barrier` 和 `ggml_compute_forward_mul_mat`。那里每个线程都走完整张图，在每个节点的 barrier 处与其他线程会合；节点之间只轮询，从不睡眠。我们的线程在节点之间会睡，因为让 Python 线程一直醒着代价更大。
+# 在 llama.cpp 里：`ggml/src/ggml-cpu/ggml-cpu.c` 中的 `ggml_graph_compute_thread`、`ggml_barrier` 和 `ggml_compute_forward_mul_mat`。那里每个线程都走完整张图，在每个节点的 barrier 处与其他线程会合；等待时空转，从不睡眠；只有在两张图之间，才先轮询一阵再睡（`ggml_graph_compute_check_for_work`）。我们的线程在节点之间就可能会睡，因为让 Python 线程一直醒着代价更大。
 #
 # ## 第二块内存
 #
 # *后端*（backend）是能计算节点的东西，加上它读的那块内存。这里有第二个：`DEV0` 代表一块显卡。它用同样的 kernel 计算，但它的内存在要紧的地方是真的：容量有限，两边谁也读不到对方的。把四层中的最后一层放上去。输出也算一层，所以一共是两层。
 
-# %%
-n_gpu_layers = 2
 
 # %%
+def on_device(n_gpu_layers):
+    return model.context(
+        n_ctx=256, n_ubatch=64, n_threads=1, n_gpu_layers=n_gpu_layers
+    )
+
+
+def show_splits(sched):
+    for split in sched.splits:
+        name = sched.backends[split.backend_id].name
+        print(f"{name:>4}: nodes {split.i_start} to {split.i_end - 1}")
+        for t in split.inputs:
+            print(f"      copied before: {t.name}, {t.nbytes:,} bytes")
+
+
 ctx = None
-shared = model.context(
-    n_ctx=256, n_ubatch=64, n_threads=1, n_gpu_layers=n_gpu_layers
-)
+shared = on_device(2)
 with vg.record() as trace:
     logits = shared.decode([5]).copy()
 
-alone = model.context(n_ctx=256, n_ubatch=64, n_threads=1)
-print("the same logits:", np.array_equal(logits, alone.decode([5])))
-for split in shared.sched.splits:
-    print(
-        f"{shared.sched.backends[split.backend_id].name:>4}: nodes {split.i_start} to {split.i_end - 1}"
-    )
-    for t in split.inputs:
-        print(f"      copied before: {t.name}, {t.nbytes:,} bytes")
+cpu = model.context(n_ctx=256, n_ubatch=64, n_threads=1)
+print("the same logits:", np.array_equal(logits, cpu.decode([5])))
+show_splits(shared.sched)
 
 # %% [markdown]
 # 图被切成几个 *split*：同一后端上连续的一串节点。每个 split 开始时，把它的后端读不到的东西复制过来。没有人给每个节点指定去处，是权重决定的：乘法去权重所在的地方。没有权重的，跟着相邻的节点走。
-#
-# 这就解释了为什么有两个同样宽的拷贝。第 2 层的最后一个节点把 `ffn_out-2` 加到 `ffn_inp-2` 上。它没有权重，于是跟着后一层去算，过去的就是两个加数，而不是它们的和。常见的说法是“只传一个隐藏状态”；ggml 传的是两个。
-
-# %%
-tracks = trace.tracks()
-copied = int(
-    max(
-        tracks.track(name)["a"].max(initial=0)
-        for name in ("split", "copy")
-    )
-)
-vg.view(trace, panes=["splits"], step=copied, height=320)
 
 # %%
 for sentence in trace.sentences("BackendAssigned"):
     if " l_out-2" in sentence or " ffn_out-2" in sentence:
-        print(sentence)
+        lessons.tell(sentence)
 
 # %% [markdown]
-# 只有 CPU 时，只有一个 split，没有拷贝，llama.cpp 也一样。切图的是 `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`，我们的在 `vizggml/ggml/sched.py`；vizggml 的测试把这些图交给真正的调度器，逐个比较每个 split、每个拷贝和两个计算缓冲区的大小。
+# 这就解释了为什么有两个同样大小的拷贝。第 2 层的最后一个节点 `l_out-2` 把 `ffn_out-2` 加到 `ffn_inp-2` 上。它没有权重，于是跟着后一层去算，过去的就是两个加数，而不是它们的和。常见的说法是“只传一个隐藏状态”；ggml 传的是两个。
+#
+# 在播放器里看：第二个 split 开始之前的最后一个拷贝。
 
 # %%
-print(
-    "splits with the CPU alone: ours",
-    alone.sched.n_splits,
-    "and llama.cpp's",
-    lessons.golden("cpu.splits"),
-)
+tracks = trace.tracks()
+copied = int(tracks.track("copy")["a"].max())
+vg.view(trace, panes=["splits"], step=copied, height=280)
+
+# %% [markdown]
+# 切图的是 `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`，我们的在 `vizggml/ggml/sched.py`；vizggml 的测试把这样的图交给真正的调度器，逐个比较每个 split、每个拷贝和两个计算缓冲区的大小。只有 CPU 时，只有一个 split，没有拷贝：
+
+# %%
+theirs = lessons.golden("cpu.splits")
+print(f"splits, CPU alone: {cpu.sched.n_splits}, llama.cpp {theirs}")
+
+# %% [markdown]
+# ## 改一改，看看会怎样
+#
+# 把 `n_gpu_layers` 设为 0、1、3、5 和 -1（全部）。看第二个 split 从哪个节点开始；当所有层都在设备上时，还剩哪些拷贝。
+
+# %%
+n_gpu_layers = 3
+
+# %%
+changed = on_device(n_gpu_layers)
+changed.decode([5])
+show_splits(changed.sched)
+changed = None
 
 # %% [markdown]
 # ## 放在 CPU 内存里的层，就由 CPU 计算吗？
@@ -229,24 +265,31 @@ print(
 # 通常都这么说：“放不下的层由 CPU 计算。”用几种大小的批试一试。
 
 # %%
+print("tokens  splits    weights copied      the rest")
 for n_tokens in (1, 31, 32, 64):
     shared.memory.clear()
     shared.decode(tokens[:n_tokens])
-    crossing = [t for split in shared.sched.splits for t in split.inputs]
-    weights = sum(
-        t.nbytes for t in crossing if t.name.endswith(".weight")
-    )
-    rest = sum(t.nbytes for t in crossing) - weights
-    print(
-        f"{n_tokens:>2} tokens: {shared.sched.n_splits:>2} splits, {weights:>9,} bytes of weights cross, {rest:>7,} of the rest"
-    )
+    weights, rest = 0, 0
+    for split in shared.sched.splits:
+        for t in split.inputs:
+            if t.name.endswith(".weight"):
+                weights += t.nbytes
+            else:
+                rest += t.nbytes
+    n = shared.sched.n_splits
+    print(f"{n_tokens:>6}  {n:>6}  {weights:>9,} bytes  {rest:>7,} bytes")
 
 # %% [markdown]
-# 从 32 个 token 起，权重开始搬家：CPU 上那些层的每个权重都复制到设备上，用一次就丢。（缓存不搬家：新的 key 和 value 送回去，注意力要读的部分再复制过来。）只算一个 token 时这样做不划算：每个权重只用一次，CPU 读它来做乘法，和读它送出去一样快。提示很长时，一次复制供所有 token 使用。这个界限由设备自己定（`offload_op`；CUDA 是 32，除非 `GGML_OP_OFFLOAD_MIN_BATCH` 另有规定）。
-#
-# ## 改一改再看
-#
-# 把上面的 `n_gpu_layers` 设为 0、1、3、5 和 -1（全部），从那里往下运行。看第二个 split 从哪个节点开始；当所有层都在设备上时，还剩哪些拷贝。（找 `l_out-2` 的那个单元格，那时找到的就不一样了。）
+# 从 32 个 token 起，权重开始搬家：CPU 上那些层的每个权重都复制到设备上，用一次就丢。看看其中几个 split：
+
+# %%
+for split in shared.sched.splits[3:9]:
+    name = shared.sched.backends[split.backend_id].name
+    names = ", ".join(t.name for t in split.inputs)
+    lessons.tell(f"{name:>4}: {names or 'nothing copied'}")
+
+# %% [markdown]
+# （缓存不搬家：新的 key 和 value 送回 CPU，注意力要读的部分再复制过来。）只算一个 token 时这样做不划算：每个权重只用一次，CPU 读它来做乘法，和读它送出去一样快。提示词很长时，一次复制供所有 token 使用。这个界限由设备自己定（`offload_op`；CUDA 是 32，除非 `GGML_OP_OFFLOAD_MIN_BATCH` 另有规定）。
 #
 # ## 什么放得进哪里
 #
@@ -256,49 +299,71 @@ for n_tokens in (1, 31, 32, 64):
 try:
     model.context(n_ctx=256, n_gpu_layers=-1, device_memory=2_000_000)
 except vg.VizggmlError as error:
-    print(error)
+    lessons.tell(error)
 
 # %% [markdown]
-# 可以先问再买。规划只需要模型的形状：这里是 Q4_K_M 的 7B，上下文 4,096 个 token，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。
+# 可以先问再买。规划只需要模型的形状：这里是 `Q4_K_M` 的 7B，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。
 
 # %%
 from vizggml.llama.cparams import ContextParams
 from vizggml.llama.fit import fit, memory_sizes
 from vizggml.llama.plan import shape_model
 
+PARTS = ("model", "kv", "compute", "left")
 
-def show_fit(n_ctx, sizes):
-    try:
-        found = fit(
-            *shape_model("llama-7b", "Q4_K_M"),
-            ContextParams(n_ctx=n_ctx),
-            memory_sizes(sizes),
-        )
-    except vg.VizggmlError as error:
-        print(f"{n_ctx:,} tokens of context: {error}")
-        return
-    print(
-        f"{n_ctx:,} tokens of context: {found.splits} splits, {found.copies} copies"
-    )
+
+def fitted(n_ctx, sizes):
+    shape = shape_model("llama-7b", "Q4_K_M")
+    params = ContextParams(n_ctx=n_ctx)
+    return fit(*shape, params, memory_sizes(sizes))
+
+
+fits = {n_ctx: fitted(n_ctx, "4G,4G") for n_ctx in (512, 2048, 4096)}
+for n_ctx, found in fits.items():
+    print(f"{n_ctx:,} tokens: {found.splits} splits, in MiB")
     for share in found.shares:
         first, end = share["layers"]
-        parts = ", ".join(
-            f"{name} {share[name] / 2**20:,.0f}"
-            for name in ("model", "kv", "compute", "left")
-        )
-        print(f"  {end - first:>2} layers, in MiB: {parts}")
+        parts = (f"{name} {share[name] / 2**20:,.0f}" for name in PARTS)
+        print(f"  {end - first:>2} layers:", ", ".join(parts))
 
+# %%
+import matplotlib.pyplot as plt
+from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-for n_ctx in (512, 4096, 16384):
-    show_fit(n_ctx, "4G,4G")
+set_matplotlib_formats("svg")
+COLOURS = ("#2f7fd1", "#d9731a", "#2a9d72", "#d5d9df")
+
+figure, axes = plt.subplots(figsize=(7.4, 3.6))
+shares = [(n, s) for n, found in fits.items() for s in found.shares]
+labels, start = [], np.zeros(len(shares))
+for n_ctx, share in shares:
+    first, end = share["layers"]
+    labels.append(f"{n_ctx:,} tokens: {end - first} layers")
+for part, colour in zip(PARTS, COLOURS, strict=True):
+    size = np.array([share[part] / 2**30 for _, share in shares])
+    axes.barh(range(len(shares)), size, 0.7, start, color=colour)
+    start += size
+axes.set_yticks(range(len(shares)), labels)
+axes.set(xlabel="GiB", xlim=(0, 4))
+axes.invert_yaxis()
+axes.legend(PARTS, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
+axes.spines[["top", "right"]].set_visible(False)
+figure.tight_layout()
+plt.show()
 
 # %% [markdown]
-# 权重没有变；更长的上下文占的是缓存，而且每一层都要多占。所以放得下几层，并不是模型自身的性质：第 8 章的字节和第 10 章的字节一样起作用。
+# 权重没有变；更长的上下文占的是缓存，而且每一层都要多占。所以放得下几层，并不是模型自身的性质：[第 8 章](08-kv-cache.ipynb)的字节和[第 10 章](10-quantization.ipynb)的字节一样起作用。上下文长到一定程度，两块内存加起来也不够：
+
+# %%
+try:
+    fitted(16384, "4G,4G")
+except vg.VizggmlError as error:
+    lessons.tell(error)
 
 # %% [markdown]
 # ## 练习
 #
-# 把答案写在三个点的位置。答错了会有提示；`lessons.solution("11.1")` 显示解答。
+# 把三个点换成你的答案。答错会得到提示；`lessons.solution("11.1")` 打印解答。
 #
 # **11.1** 1,000 行权重乘 8 个 token，4 个线程，按 ggml 的切法：切成几块？
 
@@ -331,4 +396,5 @@ lessons.check("11.4", answer)
 # ## 接下来读什么
 #
 # - `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`：分五遍，每一遍都是你见过的几行。我们的在 `vizggml/ggml/sched_assign.py` 和 `sched.py`；线程池在 `vizggml/ggml/threadpool.py`。
-# - 把一切合在一起：[第 12 章：七个决定，一幅图](12-one-picture.ipynb)。
+# - 注意力除了结果之外，每个线程还要多少内存：[第 9 章：scratch 与注意力](09-attention.ipynb)。
+# - 把一切合在一起：[第 12 章：七个决定，一张图](12-one-picture.ipynb)。

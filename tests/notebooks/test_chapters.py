@@ -102,10 +102,21 @@ PRINTED = {
         "right to left: wide slim long out\n    1,056 bytes",
         "SmolLM2: 1,086 nodes; llama.cpp: 1,086",
     ],
+    "10-quantization": [
+        "18 bytes, 4.5 bits a weight",
+        "byte  0 s4 s4 s0 s0 s0 s0 s0 s0",
+        "byte 11 m7 m7 m7 m7 s7 s7 s7 s7",
+        "as open_block reads them: True",
+        "-127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113",
+        "byte for byte the same: True",
+        "     F16: 16.01 bits a weight,  70.0 GB",
+    ],
     "11-backends": [
         "DEV0: nodes 93 to 129",
         "the same logits: True",
-        "32 tokens: 35 splits, 2,512,896 bytes of weights cross",
+        "right rows without a barrier: 4 of 8",
+        "best possible:  0.67",
+        "    32      35  2,512,896 bytes",
     ],
     "12-one-picture": [
         "The graph is built anew: ubatch.n_tokens (params) was 5, and 1 is needed.",
