@@ -184,7 +184,7 @@ lessons.tell(*trace.sentences("ChunksTaken")[:4])
 lessons.tell(*trace.sentences("WorkTaken")[:2])
 
 # %% [markdown]
-# Each lane is a thread. A coloured bar is a node; the paler stretch after it is waiting at the barrier. **→** goes from event
+# Each lane is a thread. A coloured bar is a node; the hatched stretch after it is waiting at the barrier. **→** goes from event
 # to event. Some nodes stand in one lane alone: they are so small that one thread is quicker without help.
 
 # %%

@@ -170,7 +170,7 @@ lessons.tell(*trace.sentences("ChunksTaken")[:4])
 lessons.tell(*trace.sentences("WorkTaken")[:2])
 
 # %% [markdown]
-# 每条泳道是一个线程。彩色的条是节点；后面颜色较浅的一段是在 barrier 处等待。按 **→** 逐个事件往前走。有些节点只出现在一条泳道里：它们太小，一个线程独自做更快。
+# 每条泳道是一个线程。彩色的条是节点；后面带斜线的一段是在 barrier 处等待。按 **→** 逐个事件往前走。有些节点只出现在一条泳道里：它们太小，一个线程独自做更快。
 
 # %%
 track = trace.tracks().track("thread")

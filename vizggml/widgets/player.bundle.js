@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:0c4e2250c4ff7d19fe50d83d08f73f4dcd9e3bd71cf278919c1b87aa7e395333
+// vizggml player, bundled; sources sha256:0df3e62c010c6bb5f8af2c26c03a4f23c25559ef59530d3e1331cc02fbf448cc
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -1491,6 +1491,7 @@ var Histogram = class extends Plot {
 var NARROW2 = 620;
 var FIELD_COLOURS = [4, 0, 2, 3, 1, 5, 6];
 var STRONGEST = 70;
+var UNKNOWN = -2;
 var blockDetail = {
   name: "block",
   title: "Block",
@@ -1509,19 +1510,19 @@ function tensorAt(player, step) {
   if (t >= 0) {
     const found = [t, relations.root(t), ...relations.sources(t)].find((s) => s >= 0 && blocksOf(player, s, step).length > 0);
     if (found !== void 0) return found;
-    if (selected >= 0) return -1;
+    if (selected >= 0) return UNKNOWN;
   }
   const [tensor, event] = ["tensor", "event"].map((name) => tracks.columns.column(`blk.${name}`));
   let last = -1;
   for (let r = 0; r < tensor.length; r++) if (event[r] <= step && (last < 0 || event[r] > event[last])) last = r;
-  return last < 0 ? -1 : tensor[last];
+  return last < 0 ? UNKNOWN : tensor[last];
 }
 var BlockView = class {
   /** @param {Player} player @param {Pane} pane */
   constructor(player, pane) {
     this.player = player;
     this.pane = pane;
-    this.tensor = -1;
+    this.tensor = UNKNOWN;
     this.chosen = 0;
     this.rows = [];
     this.drawn = "";
@@ -1569,7 +1570,7 @@ var BlockView = class {
   draw(step) {
     const { player } = this;
     const t = tensorAt(player, step);
-    const none = t < 0;
+    const none = t === UNKNOWN;
     if (this.inside.hidden !== none) {
       this.inside.hidden = none;
       this.empty.hidden = !none;
@@ -1606,7 +1607,7 @@ var BlockView = class {
     const [first, last] = this.span("element", row);
     const n = last - first;
     const number = this.col("blk.block")[row];
-    this.name.show([{ text: visible(tracks.name(t)), tensor: t }]);
+    this.name.show([t < 0 ? "rows of no tensor" : { text: visible(tracks.name(t)), tensor: t }]);
     const bits = Number((8 * data.length / n).toFixed(3));
     setText(this.facts, `block ${number}, ${this.text("blk.how", row)} as ${this.text("blk.type", row)}: ${n} elements in ${data.length} bytes, ${bits} bits each`);
     this.back.disabled = this.chosen <= 0;
@@ -7285,7 +7286,7 @@ function searchWords(tracks, search) {
 }
 
 // map_blocks.js
-var UNKNOWN = -2;
+var UNKNOWN2 = -2;
 var UNKNOWN_WORDS = "held from before the recording";
 function paintFree(player, c, { x, w, y, h }) {
   const { palette } = player;
@@ -8289,7 +8290,7 @@ var MapPane = class {
     for (const block of owned) paintOwned(this.player, c, block);
     for (const [from, to] of unknownParts(this.blocks.filter((b) => b.allocator === lane.allocator && b.chunk === lane.chunk), now)) {
       const x = this.x(from, lane.extent);
-      const block = { x, w: Math.max(THINNEST, this.x(to, lane.extent) - x), y: top, h: bar2, owner: UNKNOWN, offset: from, size: to - from, endless: false, allocator: lane.allocator, chunk: lane.chunk };
+      const block = { x, w: Math.max(THINNEST, this.x(to, lane.extent) - x), y: top, h: bar2, owner: UNKNOWN2, offset: from, size: to - from, endless: false, allocator: lane.allocator, chunk: lane.chunk };
       this.blocks.push(block);
       paintUnknown(this.player, c, block);
       used += to - from;
@@ -8426,7 +8427,7 @@ var MapPane = class {
         ["size", block.endless ? "to the end of the address space" : formatBytes(block.size)]
       ]
     );
-    if (block.owner === UNKNOWN) return tip.show(this.surface.box, event.offsetX, event.offsetY, UNKNOWN_WORDS, where);
+    if (block.owner === UNKNOWN2) return tip.show(this.surface.box, event.offsetX, event.offsetY, UNKNOWN_WORDS, where);
     if (block.owner < 0) {
       const search = searchAt(tracks, step);
       const looked = search?.candidates.find((c) => c.chunk === block.chunk && c.offset === block.offset && search.allocator === block.allocator);
@@ -8588,7 +8589,7 @@ var Rest = class {
 };
 
 // block.css
-var block_default = '.vg-block { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); font-size: 12px; }\n.vg-block-in { padding: 8px 12px 14px; max-width: 940px; }\n.vg-block-head { display: flex; align-items: center; gap: 8px; min-height: 24px; }\n.vg-block-head .vg-links { flex: 0 1 auto; font-weight: 600; }\n.vg-block-head p { flex: 1 1 auto; margin: 0; min-width: 0; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-block h4 { margin: 10px 0 4px; font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-block-cells { display: grid; grid-template-columns: repeat(32, minmax(0, 1fr)); gap: 1px; font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 10.5px; line-height: 18px; text-align: center; }\n.vg-block-cells span { overflow: hidden; border-radius: 2px; cursor: default; }\n.vg-block-bytes span { color: #10151d; }\n.vg-block-fields { display: grid; grid-template-columns: 10px 64px 84px minmax(0, 1.2fr) minmax(0, 1fr); gap: 2px 10px; align-items: baseline; line-height: 18px; font-variant-numeric: tabular-nums; }\n.vg-block-fields i { width: 10px; height: 10px; border-radius: 2px; align-self: center; }\n.vg-block-fields span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-block-said { margin: 4px 0 0; line-height: 18px; }\n.vg-block-fields .vg-block-meaning { white-space: normal; }\n.vg-block-narrow .vg-block-cells { grid-template-columns: repeat(16, minmax(0, 1fr)); }\n.vg-block-narrow .vg-block-fields { grid-template-columns: 10px 58px 74px minmax(0, 1fr); }\n.vg-block-narrow .vg-block-says { display: none; }\n';
+var block_default = '.vg-block { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); font-size: 12px; }\n.vg-block-in { padding: 8px 12px 14px; max-width: 940px; }\n.vg-block-head { display: flex; align-items: center; gap: 8px; min-height: 24px; }\n.vg-block-head .vg-links { flex: 0 1 auto; font-weight: 600; }\n.vg-block-head p { flex: 1 1 auto; margin: 0; min-width: 0; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-block h4 { margin: 10px 0 4px; font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-block-cells { display: grid; grid-template-columns: repeat(32, minmax(0, 1fr)); gap: 1px; font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 10.5px; line-height: 18px; text-align: center; }\n.vg-block-cells span { overflow: hidden; border-radius: 2px; cursor: default; }\n.vg-block-bytes span { color: #10151d; }\n.vg-block-fields { display: grid; grid-template-columns: 10px 56px 92px minmax(0, 1.2fr) minmax(0, 1fr); gap: 2px 10px; align-items: baseline; line-height: 18px; font-variant-numeric: tabular-nums; }\n.vg-block-fields i { width: 10px; height: 10px; border-radius: 2px; align-self: start; margin-top: 4px; }\n.vg-block-fields span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }\n.vg-block-said { margin: 4px 0 0; line-height: 18px; }\n.vg-block-fields .vg-block-meaning { white-space: normal; }\n.vg-block-narrow .vg-block-cells { grid-template-columns: repeat(16, minmax(0, 1fr)); }\n.vg-block-narrow .vg-block-fields { grid-template-columns: 10px 58px 74px minmax(0, 1fr); }\n.vg-block-narrow .vg-block-says { display: none; }\n';
 
 // compare.css
 var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: border-box; display: flex; flex-direction: column; width: 100%; border: 1px solid var(--vg-line); border-radius: 6px; overflow: hidden; background: var(--vg-page); color: var(--vg-ink); font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif); -webkit-font-smoothing: antialiased; text-align: left; }\n.vg-compare *, .vg-compare *::before { box-sizing: border-box; }\n.vg-compare [hidden] { display: none !important; }\n.vg-compare button, .vg-compare input, .vg-compare select { font: inherit; color: inherit; margin: 0; }\n.vg-compare :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-cmp-fill { height: 100vh; border: 0; border-radius: 0; overflow-y: auto; }\n.vg-cmp-head { flex: none; padding: 20px 24px 16px; }\n.vg-cmp-claim { margin: 0; font-weight: 400; font-size: 22px; line-height: 1.3; letter-spacing: -0.01em; color: var(--vg-ink); }\n.vg-cmp-set { display: block; font-size: 13px; line-height: 20px; letter-spacing: 0; color: var(--vg-soft); }\n.vg-cmp-did { display: block; font-weight: 600; }\n.vg-cmp-did::first-letter { text-transform: uppercase; }\n.vg-cmp-figures { display: flex; flex-wrap: wrap; gap: 12px 36px; margin: 16px 0 0; }\n.vg-cmp-figures:empty { display: none; }\n.vg-cmp-figure { min-width: 96px; }\n.vg-cmp-figure .vg-dt { font-size: 11.5px; font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-figure .vg-dd { margin: 0; font-variant-numeric: tabular-nums; }\n.vg-cmp-values { font-size: 16px; line-height: 24px; white-space: nowrap; }\n.vg-cmp-values b { font-weight: 600; }\n.vg-cmp-was { color: var(--vg-soft); }\n.vg-cmp-arrow { margin: 0 6px; color: var(--vg-faint); }\n.vg-cmp-by { font-size: 12px; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-values b { font-weight: 400; color: var(--vg-soft); }\n.vg-cmp-same .vg-cmp-by { color: var(--vg-faint); }\n.vg-cmp-said { margin: 14px 0 0; padding: 0; list-style: none; max-width: 980px; font-size: 12.5px; line-height: 19px; color: var(--vg-soft); }\n.vg-cmp-said:empty { display: none; }\n\n.vg-cmp-table { flex: none; position: relative; display: flex; flex-direction: column; height: 236px; border-top: 1px solid var(--vg-line); }\n.vg-cmp-tools { flex: none; display: flex; align-items: center; gap: 8px 12px; padding: 6px 12px 6px 24px; }\n.vg-cmp-tools .vg-search { flex: 0 1 150px; width: auto; min-width: 90px; }\n.vg-cmp-tools .vg-select { flex: none; }\n.vg-cmp-chips { flex: 1; display: flex; flex-wrap: wrap; gap: 4px; min-width: 0; }\n.vg-cmp-chip { display: inline-flex; align-items: center; gap: 5px; height: 24px; padding: 0 8px; border: 1px solid transparent; border-radius: 12px !important; background: none; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; cursor: pointer; }\n.vg-cmp-chip:hover { background: var(--vg-panel); color: var(--vg-ink) !important; }\n.vg-cmp-chip[aria-pressed="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); border-color: var(--vg-edge); }\n.vg-cmp-n { font-variant-numeric: tabular-nums; color: var(--vg-faint); }\n.vg-cmp-sign { display: inline-block; width: 12px; text-align: center; font-size: 11px; color: var(--vg-soft); }\n.vg-cmp-sign.vg-cmp-removed { color: var(--vg-bad); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-added { color: var(--vg-good); font-weight: 700; }\n.vg-cmp-sign.vg-cmp-grown, .vg-cmp-sign.vg-cmp-shrunk, .vg-cmp-sign.vg-cmp-changed { color: var(--vg-source); }\n.vg-compare { --vg-columns: minmax(110px, 0.8fr) minmax(120px, 1.2fr) minmax(90px, 0.8fr) minmax(72px, 0.5fr) minmax(120px, 2.4fr) 84px; }\n.vg-cmp-columns, .vg-cmp-row { padding: 0 24px; }\n.vg-cmp-row { cursor: pointer; line-height: 24px; }\n.vg-cmp-kind .vg-cmp-sign { margin-right: 5px; }\n.vg-cmp-list .vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-cmp-list { border-top: 0; }\n.vg-cmp-table .vg-empty { flex: none; margin: 0; padding: 8px 24px; }\n\n.vg-cmp-bar { flex: none; display: flex; align-items: center; gap: 12px; height: 38px; padding: 0 24px; border-top: 1px solid var(--vg-line); background: var(--vg-panel); }\n.vg-cmp-link[aria-pressed="true"] { border-color: transparent; }\n.vg-cmp-link { flex: none; min-width: 76px; }\n.vg-cmp-status { flex: 1; margin: 0; font-size: 12.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-sides { flex: 1 0 auto; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1px; background: var(--vg-line); border-top: 1px solid var(--vg-line); }\n.vg-cmp-side { display: flex; flex-direction: column; min-width: 0; background: var(--vg-page); }\n.vg-cmp-label { display: flex; align-items: baseline; gap: 8px; height: 34px; margin: 0; padding: 9px 12px 0; font-size: 13px; font-weight: 400; line-height: 18px; white-space: nowrap; overflow: hidden; }\n.vg-cmp-label b { font-weight: 600; }\n.vg-cmp-label .vg-soft { font-size: 12px; overflow: hidden; text-overflow: ellipsis; }\n.vg-cmp-alone { margin-left: auto; font-size: 11.5px; color: var(--vg-source); }\n.vg-cmp-mark { padding: 0 8px; border-radius: 9px; background: var(--vg-accentWash); color: var(--vg-accent); font-size: 11.5px; }\n.vg-cmp-strip { position: relative; height: 8px; margin: 0 12px 8px; cursor: pointer; }\n.vg-cmp-strip-canvas { display: block; width: 100%; height: 8px; }\n.vg-cmp-pin { position: absolute; top: -2px; left: -1px; width: 2px; height: 12px; border-radius: 1px; background: var(--vg-accent); pointer-events: none; }\n.vg-cmp-host { flex: 1 0 auto; height: var(--vg-cmp-height, 1040px); }\n.vg-cmp-host > .vg-player { border-width: 1px 0 0; border-radius: 0; }\n.vg-cmp-narrow { --vg-columns: minmax(100px, 0.8fr) minmax(100px, 1fr) minmax(76px, 0.5fr) minmax(150px, 2.4fr) 78px; }\n.vg-cmp-narrow .vg-cmp-op { display: none; }\n.vg-cmp-narrow .vg-cmp-table { height: 282px; }\n.vg-cmp-narrow .vg-cmp-sides { grid-template-columns: minmax(0, 1fr); }\n.vg-cmp-narrow .vg-cmp-head { padding: 16px 14px 12px; }\n.vg-cmp-narrow .vg-cmp-claim { font-size: 19px; }\n.vg-cmp-narrow .vg-cmp-figures { gap: 10px 26px; }\n.vg-cmp-narrow .vg-cmp-tools { flex-wrap: wrap; padding: 6px 14px; }\n.vg-cmp-narrow .vg-cmp-chips { order: 3; flex-basis: 100%; }\n.vg-cmp-narrow .vg-cmp-columns, .vg-cmp-narrow .vg-cmp-row, .vg-cmp-narrow .vg-cmp-bar { padding: 0 14px; }\n';
