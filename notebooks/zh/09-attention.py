@@ -14,22 +14,17 @@
 # %% [markdown]
 # # 第 9 章：scratch 与注意力
 #
-# 计算缓冲区里，每个节点的结果都有位置。但是 kernel 在算出结果之前，自己可能也要用内存。权重是量化的矩阵乘法，先要把激活值转成 `Q8_0`；softmax 要有一行的地方来算。这些字节不是张量，节点算完就没有人再读。它们放在哪里？
+# 计算缓冲区里，每个节点的结果都有位置（[第 7 章](07-plan.ipynb)）。但是 kernel 在算出结果之前，自己可能也要用内存。权重是量化的矩阵乘法，先要把激活值转成 `Q8_0`；softmax 要有一行的地方来算。这些字节不是张量，节点算完就没有人再读。它们放在哪里？
 
 # %% [markdown]
 # ## 取最大值，不是求和
 #
-# 节点是一个接一个计算的。前一个用完的地方，后一个可以接着用：只要一块内存够最能吃的那个节点用，就够所有节点用。
+# 节点是一个接一个计算的，前一个用完的地方，后一个可以接着用。所以一块内存只要够最能吃的那个节点用，就够所有节点用。这块内存叫 *scratch*，也叫工作缓冲区。
 
 # %%
-needs = {
-    "mul_mat": 17_408,
-    "rope": 1_024,
-    "soft_max": 4_096,
-    "mul_mat of the values": 131_072,
-}
-print(f"a piece for each: {sum(needs.values()):>8,}")
-print(f"one for all:      {max(needs.values()):>8,}")
+needs = {"Q": 3_000, "ROPE": 1_000, "softmax": 4_000, "values": 9_000}
+print(f"a piece for each: {sum(needs.values()):>6,} bytes")
+print(f"one for all:      {max(needs.values()):>6,} bytes")
 
 # %% [markdown]
 # ## 在引擎里
@@ -43,19 +38,21 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 model = vg.load_model("tiny")
-plain = model.context(
-    n_ctx=256, n_ubatch=64, flash_attn=False
-).step_graph(64)
+
+
+def step_of_64(**settings):
+    return model.context(n_ubatch=64, **settings).step_graph(64)
+
+
+plain = step_of_64(n_ctx=256, flash_attn=False)
 with vg.record() as trace:
     plan = ggml.graph_plan(plain, n_threads=4)
 
-print(
-    f"{sum(size > 0 for size in plan.work_sizes)} of {len(plain.nodes)} nodes need scratch"
-)
-print(
-    f"sum {sum(plan.work_sizes):,}, maximum {max(plan.work_sizes):,} bytes"
-)
-print(f"planned {plan.work_size:,} bytes")
+needing = sum(size > 0 for size in plan.work_sizes)
+print(f"{needing} of {len(plain.nodes)} nodes need scratch")
+print(f"sum     {sum(plan.work_sizes):>9,} bytes")
+print(f"maximum {max(plan.work_sizes):>9,} bytes")
+print(f"planned {plan.work_size:>9,} bytes")
 
 # %% [markdown]
 # 一根柱子是一个节点，上面的线是到此为止的最大值。哪个节点比之前的都要得多，线就在哪里抬高。按 **←** 往回走，可以读到原因。
@@ -66,30 +63,52 @@ vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 # %% [markdown]
 # 规划出来的比最大值多一点：每个线程多 64 字节，免得两个线程写到同一条缓存行里。
 
+# %%
+added = plan.work_size - max(plan.work_sizes)
+print(f"{added} bytes more; 4 threads, 64 each: {4 * 64}")
+
 # %% [markdown]
 # ## 公式
 #
-# 公式有两类。一类 scratch 是*共用*的：矩阵乘法的激活值由所有线程一起转换，互相等齐了，再一起读全部。另一类是*每个线程*一份：softmax 一行，`ROPE` 一行。后一类随线程数增长。手算三个节点：
+# scratch 有两类。一类是*共用*的：矩阵乘法的激活值由所有线程一起转换，互相等齐了，再一起读全部。另一类是*每个线程*一份：softmax 一行，`ROPE` 一行。修改 `n_threads`，运行两个单元格：哪一类会变大？
 
 # %%
-sized = zip(plain.nodes, plan.work_sizes, strict=True)
-by_name = {(t.op, t.name): (t, size) for t, size in sized}
-query, query_size = by_name["MUL_MAT", "Qcur-0"]
-soft, soft_size = by_name["SOFT_MAX", "kq_soft_max-0"]
-kqv, kqv_size = by_name["MUL_MAT", "kqv-0"]
+n_threads = 8
 
-print(
-    "Q's activations as Q8_0, 34 bytes for 32:  ",
-    query.src[1].nelements // 32 * 34 == query_size,
-)
-print(
-    "softmax, a row of F32 on each of 4 threads:",
-    4 * soft.ne[0] * 4 == soft_size,
-)
-print(
-    "values times weights, the weights as F16:  ",
-    2 * kqv.src[1].nelements == kqv_size,
-)
+
+# %%
+def greediest_of_each_op(n_threads):
+    found = {}
+    sizes = ggml.graph_plan(plain, n_threads=n_threads).work_sizes
+    for t, size in zip(plain.nodes, sizes, strict=True):
+        found[t.op] = max(size, found.get(t.op, 0))
+    return found
+
+
+one, many = greediest_of_each_op(1), greediest_of_each_op(n_threads)
+print(f"{'threads':>8} {1:>8} {n_threads:>8}")
+for op in (op for op in many if many[op]):
+    print(f"{op:>8} {one[op]:>8,} {many[op]:>8,} bytes")
+
+# %% [markdown]
+# 手算三个节点。模型的权重是量化的，所以每 32 个激活值变成一个 34 字节的 `Q8_0` 块。缓存里的 value 是 F16，所以 softmax 算出的权重也要转成 F16。
+
+# %%
+plan = ggml.graph_plan(plain, n_threads=4)
+sized = zip(plain.nodes, plan.work_sizes, strict=True)
+found = {(t.op, t.name): (t, size) for t, size in sized}
+
+query, size = found["MUL_MAT", "Qcur-0"]
+by_hand = query.src[1].nelements // 32 * 34
+print(f"Q, activations as Q8_0: {by_hand:>7,}; planned {size:>7,}")
+
+soft, size = found["SOFT_MAX", "kq_soft_max-0"]
+by_hand = 4 * soft.ne[0] * 4
+print(f"softmax, 4 rows of F32: {by_hand:>7,}; planned {size:>7,}")
+
+kqv, size = found["MUL_MAT", "kqv-0"]
+by_hand = kqv.src[1].nelements * 2
+print(f"values, weights as F16: {by_hand:>7,}; planned {size:>7,}")
 
 # %% [markdown]
 # 引擎给出的相同，还带着具体的数：
@@ -97,8 +116,8 @@ print(
 # %%
 for sentence in trace.sentences("NodePlanned"):
     name, terms = sentence.split()[0], sentence.partition("work in: ")[2]
-    if terms and name in ("kq-0", "kq_soft_max-0", "kqv-0"):
-        print(f"{name:>13}: {terms}")
+    if terms and name in ("Qcur-0", "kq_soft_max-0", "kqv-0"):
+        lessons.tell(f"{name}: {terms}")
 
 # %% [markdown]
 # 要得最多的属于注意力。而注意力还有一个更大的问题，那根本不是 scratch。
@@ -106,69 +125,107 @@ for sentence in trace.sentences("NodePlanned"):
 # %% [markdown]
 # ## 每一对，一个数
 #
-# 一步里的每个 token，要在每个头里与每个 cell 比较。全部写出来，这些分数就是一个张量 `kq`。规划一下 MiniMind：8 层，8 个头，8,192 个 cell，一步 512 个 token。
+# 一步里的每个 token，要在每个头里与每个 cell 比较。全部写出来，这些分数就是一个张量 `kq`。看看 tiny 模型有 1,024 个 cell 时计算缓冲区的规划：每一层里，分数都像一座塔一样立着。
+
+
+# %%
+def reserved(graph):
+    with vg.record() as trace:
+        galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+        galloc.reserve(graph)
+    print(f"{galloc.get_buffer_size():,} bytes")
+    return trace
+
+
+in_many = reserved(step_of_64(n_ctx=1024, flash_attn=False))
+vg.view(in_many, panes=["timeline"], step=len(in_many) - 1, height=520)
+
+# %% [markdown]
+# 模型大了更糟。规划一下 MiniMind：8 层，8 个头，8,192 个 cell，一步 512 个 token。下面是峰值那一刻活着的张量：
 
 # %%
 from vizggml.llama.cparams import ContextParams
 from vizggml.llama.plan import plan_shape
 
-big = plan_shape(
-    "minimind-64m", "F16", ContextParams(n_ctx=8192, flash_attn=False)
-)
-for standing in sorted(big.peak, key=lambda s: -s["size"])[:3]:
-    print(f"{standing['name']:>18} {standing['size']:>12,} bytes")
-print(
-    f"{'compute buffer':>18} {big.compute:>12,} bytes; scores by hand {8 * 512 * 8192 * 4:,}"
-)
+
+def minimind(n_ctx, flash_attn):
+    settings = ContextParams(n_ctx=n_ctx, flash_attn=flash_attn)
+    return plan_shape("minimind-64m", "F16", settings)
+
+
+big = minimind(8192, flash_attn=False)
+for t in sorted(big.peak, key=lambda t: -t["size"])[:3]:
+    print(f"{t['name']:>16} {t['size']:>12,} bytes")
+print(f"{'scores by hand':>16} {8 * 512 * 8192 * 4:>12,} bytes")
+print(f"{'compute buffer':>16} {big.compute:>12,} bytes")
 
 # %% [markdown]
 # 上下文加倍，分数也加倍。可是每个分数只用一次：变成权重，权重乘上一行 value，就完了。能不能从头到尾不存一整行，也得到结果？
 
 # %% [markdown]
-# ## softmax，一次一块
+# ## softmax，一次一个分数
 #
 # 难处在 softmax：它要减去整行的最大分数，还要除以总和，这两个数到最后才知道。那就先用手上有的，过后再*修正*：记下目前的最大分数 `M`、总和 `S`、加权后的 value `out`。一旦来了更大的分数，之前攒下的一切都大了同样的倍数。把它们缩小，接着往下算。
+
+# %%
+scores, values = np.array([1.0, 3, 2, 5]), np.array([10.0, 20, 30, 40])
+M, S, out = -np.inf, 0, 0
+for score, value in zip(scores, values, strict=True):
+    largest = max(M, score)
+    correction, weight = np.exp(M - largest), np.exp(score - largest)
+    S = S * correction + weight
+    out = out * correction + weight * value
+    M = largest
+    print(f"{score=:.0f} {M=:.0f} {correction=:.3f} {S=:.3f} {out=:.3f}")
+
+weights = np.exp(scores)
+in_one_go = weights @ values / weights.sum()
+print(f"out / S: {out / S:.4f}, in one go: {in_one_go:.4f}")
+
+# %% [markdown]
+# 哪个分数成了新的最大值，修正系数就小于 1：第一个、第二个和最后一个都是。第三个的系数是 1，什么都没变。
+#
+# ## 一次一块
+#
+# 一次一个分数太慢。改成所有的 query 一起，每次取一*块*（tile）cell，想法不变。
 
 
 # %%
 def online(q, keys, values, tile):
-    M, S, out = np.full((len(q), 1), -np.inf), 0, 0
+    M, S, out = np.full((len(q), 1), -np.inf, q.dtype), 0, 0
     for first in range(0, len(keys), tile):
-        scores = q @ keys[first : first + tile].T / np.sqrt(q.shape[1])
+        part = slice(first, first + tile)
+        scores = q @ keys[part].T / q.shape[1] ** 0.5
         largest = np.maximum(M, scores.max(axis=1, keepdims=True))
-        weights, correction = (
-            np.exp(scores - largest),
-            np.exp(M - largest),
-        )
+        correction = np.exp(M - largest)
+        weights = np.exp(scores - largest)
         S = S * correction + weights.sum(axis=1, keepdims=True)
-        out = out * correction + weights @ values[first : first + tile]
+        out = out * correction + weights @ values[part]
         M = largest
     return out / S
 
 
 # %% [markdown]
-# 十行。不管一块多大，它和教科书上的 softmax 一样吗？
+# 就这么几行。不管一块多大，它和教科书上的 softmax 一样吗？
 
 
 # %%
 def textbook(q, keys, values):
-    scores = q @ keys.T / np.sqrt(q.shape[1])
+    scores = q @ keys.T / q.shape[1] ** 0.5
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True) @ values
 
 
 rng = np.random.default_rng(3)
 q, keys, values = rng.normal(size=(3, 512, 64)).astype(np.float32)
+wanted = textbook(q, keys, values)
 for tile in (1, 64, 100, 512):
-    difference = abs(
-        online(q, keys, values, tile) - textbook(q, keys, values)
-    ).max()
-    print(
-        f"tile {tile:>3}: {tile * len(q):>7,} scores at once, difference {difference:.1e}"
-    )
+    off = abs(online(q, keys, values, tile) - wanted).max()
+    held = tile * len(q)
+    print(f"tile {tile:>3}: {held:>7,} scores held, difference {off:.1e}")
 
 # %% [markdown]
-# 并不是每一位都相同：求和的顺序不同，舍入就不同。打开 flash attention 之后，遇到两个 token 几乎同样可能的地方，llama.cpp 写出的文本可能会变，这是原因之一。
+# 常有人以为 flash attention 是一种近似。并不是：不同的只是 F32 的最后几位，因为求和的顺序不同，舍入就不同。不过，遇到两个 token 几乎同样可能的地方，这一点差别已经足以让 llama.cpp 在打开它之后写出不同的文本。
 
 # %% [markdown]
 # ## 一个节点
@@ -177,21 +234,24 @@ for tile in (1, 64, 100, 512):
 
 # %%
 c = ggml.Context(mem_size=4 << 20)
-given = {"q": q, "k": keys, "v": values}
 tensors = [
-    c.new_tensor("F32", (64, 512, 1), name=name).set(x)
-    for name, x in given.items()
+    c.new_tensor("F32", (64, 512, 1), name=name).set(numbers)
+    for name, numbers in (("q", q), ("k", keys), ("v", values))
 ]
 attended = ggml.flash_attn_ext(c, *tensors, None, 1 / 8, 0.0, 0.0)
 g = ggml.Graph(c)
 g.build_forward_expand(attended)
 ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
-ours = attended.array()[0, :, 0]
-difference = abs(ours - online(q, keys, values, 64)).max()
-print(
-    "ne:", attended.ne, f"difference from the ten lines {difference:.1e}"
-)
+off = abs(attended.array()[0, :, 0] - online(q, keys, values, 64)).max()
+print(f"ne {attended.ne}, difference {off:.1e}")
+
+# %% [markdown]
+# 再来看 tiny 模型一步 64 个 token、1,024 个 cell，这次用上这个节点。塔不见了。（注意纵轴只画到峰值。现在看到的塔是前馈网络，它们原来就在。）用 `vg.compare(in_many, in_one)` 可以把两边并排摆开，并列出差别。
+
+# %%
+in_one = reserved(step_of_64(n_ctx=1024, flash_attn=True))
+vg.view(in_one, panes=["timeline"], step=len(in_one) - 1, height=520)
 
 # %% [markdown]
 # ## 块就是 scratch
@@ -202,58 +262,65 @@ print(
 
 
 # %%
-def tile_floats(queries, cells, head):
-    return 2 * queries * head + 2 * cells * head + 2 * queries * cells
+def tile_floats(Q, C, D):
+    return Q * D + 2 * C * D + Q * D + 2 * Q * C
 
 
 for side in (256, 64):
     floats = tile_floats(side, side, 96)
-    print(
-        f"{side:>3} x {side:<3} {floats:>8,} floats a thread, {4 * 16 * floats:>10,} bytes on 16 threads"
-    )
+    print(f"tiles of {side} x {side}: {floats:,} floats a thread,")
+    print(f"    {4 * 16 * floats:,} bytes on 16 threads")
 
 # %% [markdown]
 # 可见那篇介绍说的是 256 x 256 的块。如今的 llama.cpp 用 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。两种引擎都能规划。
 
+
 # %%
-c = ggml.Context(mem_size=1 << 18, no_alloc=True)
-q8 = c.new_tensor("F32", (96, 512, 8), name="q")
-k4, v4 = (c.new_tensor("F16", (96, 2048, 4), name=name) for name in "kv")
-g = ggml.Graph(c)
-g.build_forward_expand(
-    ggml.flash_attn_ext(c, q8, k4, v4, None, 96**-0.5, 0.0, 0.0)
-)
-for flash_tile in ((256, 256), (64, 64)):
-    with vg.record() as trace:
-        plan = ggml.graph_plan(g, n_threads=16, flash_tile=flash_tile)
-    (planned,) = trace.sentences("NodePlanned")
-    print(
-        f"{plan.work_sizes[0]:>10,}:", planned.partition("work in: ")[2]
-    )
+def minimind_attention(n_tokens, n_cells):
+    c = ggml.Context(mem_size=1 << 18, no_alloc=True)
+    q = c.new_tensor("F32", (96, n_tokens, 8))
+    k, v = (c.new_tensor("F16", (96, n_cells, 4)) for _ in "kv")
+    g = ggml.Graph(c)
+    node = ggml.flash_attn_ext(c, q, k, v, None, 96**-0.5, 0.0, 0.0)
+    g.build_forward_expand(node)
+    return g
+
+
+def attention_scratch(n_tokens, n_cells, side):
+    g = minimind_attention(n_tokens, n_cells)
+    plan = ggml.graph_plan(g, n_threads=16, flash_tile=(side, side))
+    return plan.work_sizes[0]
+
+
+print(f"{attention_scratch(512, 2048, side=256):>10,} bytes")
+print(f"{attention_scratch(512, 2048, side=64):>10,} bytes")
 
 # %% [markdown]
-# 公式既不问有多少 cell，也不问这一步有多少 token：512 个 token 对 2,048 个 cell，和一个 token 对一百万个 cell，要的一样多。（只有一个 token 的一步是逐个处理 cell 的，另有一个公式，plan 取两者中较大的。）
+# 公式既不问这一步有多少 token，也不问有多少 cell：
+
+# %%
+for n_tokens, n_cells in ((512, 2048), (512, 32768), (1, 1048576)):
+    size = attention_scratch(n_tokens, n_cells, side=64)
+    print(f"tokens {n_tokens:>3}, cells {n_cells:>9,}: {size:,} bytes")
+
+# %% [markdown]
+# （只有一个 token 的一步是逐个处理 cell 的，由各个线程分担。它另有一个公式，plan 取两者中较大的。练习 09.4 就是把各线程的结果合起来。）
 
 # %% [markdown]
 # ## 改一改，看会怎样
 #
-# 还是 tiny 模型，这次用 flash attention。修改 `side` 和 `n_threads`，运行两个单元格，看哪个节点要得最多。`side` 小到多少，最多的就不再是注意力了？这和线程数有关吗？
+# 还是 tiny 模型，这次用 flash attention。修改 `side`，运行两个单元格，看哪个节点要得最多。`side` 小到多少，最多的就不再是注意力了？
 
 # %%
-side, n_threads = 64, 4
+side = 64
 
 # %%
-flash = model.context(n_ctx=256, n_ubatch=64, flash_attn=True).step_graph(
-    64
-)
+flash = step_of_64(n_ctx=256, flash_attn=True)
 with vg.record() as trace:
-    plan = ggml.graph_plan(
-        flash, n_threads=n_threads, flash_tile=(side, side)
-    )
-greediest = flash.nodes[int(np.argmax(plan.work_sizes))]
-print(
-    f"{greediest.op} ({greediest.name}) needs the most: {max(plan.work_sizes):,} bytes"
-)
+    plan = ggml.graph_plan(flash, n_threads=4, flash_tile=(side, side))
+most = max(plan.work_sizes)
+node = flash.nodes[plan.work_sizes.index(most)]
+print(f"{node.op} ({node.name}) needs the most: {most:,} bytes")
 vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 
 # %% [markdown]
@@ -261,47 +328,63 @@ vg.view(trace, panes=["scratch"], step=len(trace) - 1, height=520)
 #
 # MiniMind，cell 越来越多，一步 512 个 token，计算缓冲区的字节数：
 
+
 # %%
-for n_ctx in (512, 2048, 8192):
-    both = [
-        plan_shape(
-            "minimind-64m",
-            "F16",
-            ContextParams(n_ctx=n_ctx, flash_attn=flash),
-        ).compute
-        for flash in (False, True)
-    ]
-    print(
-        f"{n_ctx:>6} cells: plain {both[0]:>12,}   flash {both[1]:>12,}"
-    )
+def both_ways(n_ctx):
+    return [minimind(n_ctx, on).compute for on in (False, True)]
+
+
+print(f"{'cells':>6} {'plain':>12} {'flash':>12}")
+for cells in (512, 2048, 8192):
+    bytes_plain, bytes_flash = both_ways(cells)
+    print(f"{cells:>6,} {bytes_plain:>12,} {bytes_flash:>12,}")
 
 # %% [markdown]
-# 用了 flash attention 也还是会长一点，那是 mask：每个 token、每个 cell 一个数，但不用每个头都有一份。
+# 用了 flash attention 也还是会长一点，那是 mask：每个 token、每个 cell 一个数，但不用每个头都有一份。从 512 到 8,192 个 cell，按 F16 算：
+
+# %%
+grown = both_ways(8192)[1] - both_ways(512)[1]
+print(f"{grown:,} bytes; the mask: {512 * (8192 - 512) * 2:,}")
+
+# %% [markdown]
+# llama.cpp 自己占用的如下。最后一行是一个什么都没省下的例子。
+
+
+# %%
+def theirs(name, cells):
+    kinds = ("plain", "flash")
+    return [lessons.golden(f"{name}.compute.{k}.{cells}") for k in kinds]
+
+
+print(f"{'':>9}{'cells':>6} {'plain':>12} {'flash':>12}")
+cases = ("minimind", 8192), ("smollm2", 8192), ("smollm2", 2048)
+for name, cells in cases:
+    bytes_plain, bytes_flash = theirs(name, cells)
+    print(f"{name:>9}{cells:>6,} {bytes_plain:>12,} {bytes_flash:>12,}")
+print("MiniMind as planned:", theirs("minimind", 8192) == both_ways(8192))
+
+# %% [markdown]
+# 为什么？SmolLM2 的词表很大，有 49,152 个 token。512 个 token 的 logits 要占：
+
+# %%
+print(f"{512 * 49152 * 4:,} bytes")
+
+# %% [markdown]
+# 缓冲区的大小取决于最吃紧的那一刻。对 2,048 个 cell 的 SmolLM2 来说，那一刻不在注意力，而在 logits，两种注意力都是如此。
 #
-# llama.cpp 自己在 8,192 个 cell 时占用的如下。还有一个什么都没省下的例子：SmolLM2，2,048 个 cell。
+# 那么同样用 flash attention，8,192 个 cell 怎么反而比 2,048 个占得少？规划并不是完美的装箱（[第 7 章](07-plan.ipynb)）。峰值那一刻活着的字节一样多，只是 logits 找到的位置不同：
 
 # %%
-for name, n_ctx in (
-    ("minimind", 8192),
-    ("smollm2", 8192),
-    ("smollm2", 2048),
-):
-    of = f"{name}.compute"
-    both = [
-        lessons.golden(f"{of}.{kind}.{n_ctx}")
-        for kind in ("plain", "flash")
-    ]
-    print(
-        f"{name:>8} {n_ctx:>6,} cells: plain {both[0]:>12,}   flash {both[1]:>12,}"
-    )
-print(
-    "ours, first line: ",
-    big.compute == lessons.golden("minimind.compute.plain.8192"),
-)
-print("SmolLM2's logits: ", f"{512 * 49152 * 4:,} bytes")
+from vizggml.llama.plan import plan_file
+
+for cells in (2048, 8192):
+    peak = plan_file("smollm2", ContextParams(n_ctx=cells)).peak
+    alive = sum(t["size"] for t in peak)
+    at = max(peak, key=lambda t: t["size"])["offset"]
+    print(f"{cells:>5,} cells: {alive:,} bytes live, logits at {at:,}")
 
 # %% [markdown]
-# 缓冲区的大小取决于最吃紧的那一刻。对 2,048 个 cell 的 SmolLM2 来说，那一刻不在注意力，而在 512 个 token 的 logits，两种注意力都是如此。“flash attention 省一半内存”这样的话，要同时说明是什么模型、多长的上下文才有意义。
+# “flash attention 省一半内存”这样的话，要同时说明是什么模型、多长的上下文才有意义。
 
 # %% [markdown]
 # ## 在 llama.cpp 里

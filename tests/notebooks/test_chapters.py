@@ -102,6 +102,14 @@ PRINTED = {
         "right to left: wide slim long out\n    1,056 bytes",
         "SmolLM2: 1,086 nodes; llama.cpp: 1,086",
     ],
+    "09-attention": [
+        "planned   131,328 bytes",
+        "kq-0  134,217,728 bytes",
+        "out / S: 36.8806, in one go: 36.8806",
+        "14,680,064 bytes on 16 threads",
+        "minimind 8,192  160,442,368   27,277,312",
+        "MiniMind as planned: True",
+    ],
     "10-quantization": [
         "18 bytes, 4.5 bits a weight",
         "byte  0 s4 s4 s0 s0 s0 s0 s0 s0",
