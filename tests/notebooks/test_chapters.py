@@ -162,6 +162,14 @@ def test_a_chapter_runs(source: Path) -> None:
         assert wanted in text
 
 
+def test_what_a_cell_prints_is_one_output(tmp_path: Path) -> None:
+    """However slowly it is printed: on a page each output has a frame of its own."""
+    source = tmp_path / "slow.py"
+    source.write_text("# %%\nprint('one', flush=True)\nprint('two', flush=True)\n", "utf-8")
+    (output,) = outputs(build.execute(source))
+    assert output.text == "one\ntwo\n"
+
+
 @pytest.mark.parametrize("source", CHINESE, ids=names)
 def test_both_languages_have_the_same_code(source: Path) -> None:
     twin = jupytext.read(source.parent.parent / source.name)
