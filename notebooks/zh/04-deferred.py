@@ -372,12 +372,13 @@ n_prompt = 250
 # %%
 context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
 context.decode([5] * n_prompt)
-print(f"a prompt of {n_prompt} tokens, then 12 more")
+anew = []
 for k in range(1, 13):
     before = context.n_reused
     context.decode([5])
     if context.n_reused == before:
-        print(f"built anew for number {k}")
+        anew.append(str(k))
+print(f"after a prompt of {n_prompt}, built anew for", ", ".join(anew))
 
 # %% [markdown]
 # ## 练习
