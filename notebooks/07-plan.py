@@ -14,8 +14,9 @@
 # %% [markdown]
 # # Chapter 7: The static plan
 #
-# You have an allocator (chapter 5), and an order in which it goes through the graph (chapter 6). Together they give every
-# result a place before the first number is computed. How good is such a plan? And what does it cost while computing?
+# You have an allocator ([chapter 5](05-galloc.ipynb)), and an order in which it goes through the graph
+# ([chapter 6](06-graph.ipynb)). Together they give every result a place before the first number is computed. How good is
+# such a plan? And what does it cost while computing?
 
 # %% [markdown]
 # ## Lives are rectangles
@@ -23,6 +24,8 @@
 # A result is born at its own node, and dies at the last node that reads it. In between it takes so many bytes. Draw the
 # position in the order to the right, and bytes upwards: a rectangle. Its width is given by the order, its height by its
 # shape. The plan may only choose how high to hang it. Two that overlap in time may not overlap in bytes.
+#
+# Five results, as (born, died, size). Each goes as low as those before it allow:
 
 # %%
 lives = {
@@ -39,37 +42,53 @@ def place(lives):
     for name, (born, died, size) in lives.items():
         offset = 0
         for start, other in sorted((placed[o], o) for o in placed):
-            overlap = lives[other][0] <= died and born <= lives[other][1]
-            if overlap and start < offset + size:
-                offset = max(offset, start + lives[other][2])
+            begin, end, height = lives[other]
+            meet = begin <= died and born <= end
+            if meet and start < offset + size:
+                offset = max(offset, start + height)
         placed[name] = offset
     return placed
 
 
 placed = place(lives)
-for row in range(160, -1, -32):
-    at = ["."] * 6
-    for n, (born, died, size) in lives.items():
-        if placed[n] <= row < placed[n] + size:
-            at[born : died + 1] = [n] * (died + 1 - born)
-    print(f"{row:4}", *(f"{n:>4}" for n in at))
-height = max(placed[n] + s for n, (b, d, s) in lives.items())
-print(
-    f"{sum(s for b, d, s in lives.values())} bytes of results in {height} bytes"
-)
-
-# %% [markdown]
-# Each rectangle hangs as low as those before it allow.
-#
-# Could it be less? At position 4, `c`, `d` and `out` live at once. No plan can go below the largest such sum. It is the
-# *lower bound* (in the player: a dashed line).
+print(placed)
 
 # %%
-alive = [
-    sum(size for born, died, size in lives.values() if born <= p <= died)
-    for p in range(6)
-]
-print("alive:", alive, " lower bound:", max(alive))
+import matplotlib.pyplot as plt
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+set_matplotlib_formats("svg")
+figure, axes = plt.subplots(figsize=(7.4, 3.4))
+for name, (born, died, size) in lives.items():
+    left, wide, low = born - 0.5, died + 1 - born, placed[name]
+    axes.bar(left, size, wide, low, align="edge", fc="#a9d8c8", ec="w")
+    axes.text(left + 0.1, low + size / 2, name, va="center", size=13)
+axes.set(xlim=(-0.5, 5.5), ylim=(0, 200), yticks=range(0, 200, 32))
+axes.set(xlabel="position in the order", ylabel="offset in bytes")
+axes.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# `c` hangs where `a` was, and `d` where `b` was. So they need less than their sum:
+
+# %%
+total = sum(size for _, _, size in lives.values())
+height = max(placed[name] + lives[name][2] for name in lives)
+print(f"{total} bytes of results in {height} bytes")
+
+# %% [markdown]
+# Could it be less? At position 4, `c`, `d` and `out` live at once. No plan can go below the largest such sum. It is the
+# *lower bound* (in the player: a dotted line).
+
+
+# %%
+def alive(p):
+    spans = lives.values()
+    return sum(size for born, died, size in spans if born <= p <= died)
+
+
+sums = [alive(p) for p in range(6)]
+print("alive:", sums, " lower bound:", max(sums))
 
 # %% [markdown]
 # ## The plan of a real step
@@ -108,8 +127,16 @@ vg.view(trace, panes=["timeline", "map", "events"])
 # %% [markdown]
 # ## A plan is a list of numbers
 #
-# What remains of all the searching is an offset for each node. The next graph of the same shape gets its addresses from
-# this list; nothing is searched again.
+# What remains of all the searching is an offset for each node, and the bytes that are kept for it. Six of them:
+
+# %%
+pairs = list(zip(step.nodes, galloc.node_allocs, strict=True))
+for node, (place_of_it, *_) in pairs[31:37]:
+    offset, room = place_of_it.offset, place_of_it.size_max
+    print(f"{node.name:>12} at {offset:>7,}, {room:>7,} bytes")
+
+# %% [markdown]
+# The next graph of the same shape gets its addresses from this list; nothing is searched again.
 
 # %%
 from collections import Counter
@@ -120,19 +147,12 @@ def happened(trace):
     return Counter(kinds[kinds.index("SnapshotEnd") + 1 :])
 
 
-named = {
-    node.name: planned[0]
-    for node, planned in zip(step.nodes, galloc.node_allocs, strict=True)
-}
-print(named["ffn_gate-0"])
-
 another = step_graph("tiny", 32)
 with vg.record() as trace:
     galloc.alloc_graph(another)
-count = happened(trace)
-print(
-    f"places given: {count['TensorPlaced']}, searches: {count['SearchBegin']}"
-)
+seen = happened(trace)
+print("places given:", seen["TensorPlaced"])
+print("searches:    ", seen["SearchBegin"])
 
 # %% [markdown]
 # ## While computing: nothing
@@ -147,42 +167,59 @@ context.decode([5])
 with vg.record() as trace:
     for _ in range(20):
         context.decode([5])
-count = happened(trace)
-for kind in (
-    "NodeEnd",
-    "BufferAllocated",
-    "BufferFreed",
-    "SearchBegin",
-    "TensorFreed",
-    "TensorPlaced",
-):
-    print(f"{kind:16}{count[kind]:>6}")
+seen = happened(trace)
+kinds = "NodeEnd BufferAllocated BufferFreed SearchBegin TensorFreed"
+for kind in kinds.split():
+    print(f"{kind:16}{seen[kind]:>6}")
 
 # %% [markdown]
 # Those are our own events. Ask the operating system as well: how much memory of this process is resident, after each
-# single node of twenty more tokens?
+# single node? Twenty steps of ten tokens each, twice: once as they are, and once with memory of its own for every node,
+# which is kept, as NumPy kept it at the beginning of [chapter 4](04-deferred.ipynb).
 
 # %%
+from itertools import count
+
+import numpy as np
 import psutil
 
 process = psutil.Process()
-line = []
-context.after_node = lambda node: line.append(process.memory_info().rss)
-for _ in range(20):
-    context.decode([5])
-context.after_node = None
-print(
-    f"{len(line):,} samples: from {min(line) / 2**20:,.2f} to {max(line) / 2**20:,.2f} MiB"
-)
 
-# %% [markdown]
-# A flat line. Had every node asked for memory of its own and kept it, as in the first cell of chapter 4, it would have
-# risen by this much:
+
+def resident(keep):
+    context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
+    context.decode([5] * 10)
+    line, kept, sample = np.ones(2000), [], count()
+
+    def after(node):
+        if keep:
+            kept.append(np.ones(node.nbytes, np.uint8))
+        line[next(sample)] = process.memory_info().rss
+
+    context.after_node = after
+    for _ in range(20):
+        context.decode([5] * 10)
+    return (line[: next(sample)] - line[0]) / 2**20
+
+
+planned_line, kept_line = resident(keep=False), resident(keep=True)
+print(f"{len(planned_line):,} samples each, MiB above the first:")
+print(f"as planned        up to {planned_line.max():6.2f}")
+print(f"each node its own up to {kept_line.max():6.2f}")
 
 # %%
-print(
-    f"{20 * ggml.graph_liveness(context.step_graph(1)).no_reuse / 2**20:.2f} MiB"
-)
+figure, axes = plt.subplots(figsize=(7.4, 3))
+axes.plot(kept_line, color="#c1440e")
+axes.plot(planned_line, color="#2a7f62", linewidth=2.5)
+middle = len(kept_line) // 2
+axes.text(middle, kept_line[middle] + 3, "each node its own", ha="right")
+axes.text(middle, 1, "as planned")
+axes.set(xlabel="nodes computed", ylabel="MiB above the first")
+axes.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# A flat line.
 
 # %% [markdown]
 # ## Are intermediate results freed while computing?
@@ -205,8 +242,7 @@ g = ggml.Graph(c)
 g.build_forward_expand(t)
 with vg.record() as trace:
     ggml.compute_releasing(g)
-for sentence in trace.sentences("Released"):
-    print(sentence)
+lessons.tell(*trace.sentences("Released"))
 
 # %% [markdown]
 # That takes no more memory than a plan. But it searches the list of free blocks between the nodes, for every token, and
@@ -224,8 +260,7 @@ with vg.record() as trace:
     context = vg.load_model("tiny").context(
         n_ctx=512, n_ubatch=64, n_threads=1
     )
-for sentence in trace.sentences("ReserveEnd"):
-    print(sentence)
+lessons.tell(*trace.sentences("ReserveEnd"))
 
 # %% [markdown]
 # The third is there so that the plan of a prompt is the one that stands. A graph for fewer tokens has the same nodes,
@@ -238,10 +273,10 @@ with vg.record() as trace:
     context.decode([5] * 64)
     context.decode([5])
     context.decode([5, 6, 7])
-count = happened(trace)
-print(
-    f"steps: {count['ReuseDecided']}, plans: {count['ReserveEnd']}, buffers: {count['BufferAllocated']}"
-)
+seen = happened(trace)
+print("steps:      ", seen["ReuseDecided"])
+print("plans:      ", seen["ReserveEnd"])
+print("new buffers:", seen["BufferAllocated"])
 print("the buffer is as it was:", context.compute_buffer_size == size)
 
 # %% [markdown]
@@ -253,37 +288,41 @@ print("the buffer is as it was:", context.compute_buffer_size == size)
 
 
 # %%
+def planned(g):
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    return galloc.reserve_n_size(g)[0]
+
+
 def saved(g):
-    plan = ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[
-        0
-    ]
-    return 1 - plan / ggml.graph_liveness(g).no_reuse
+    return 1 - planned(g) / ggml.graph_liveness(g).no_reuse
 
 
 def first_layers(step, n):
-    end = next(
-        i for i, t in enumerate(step.nodes) if t.name == f"l_out-{n - 1}"
-    )
-    g = ggml.Graph(
-        ggml.Context(mem_size=1 << 20, no_alloc=True), step.size
-    )
-    for t in step.nodes[: end + 1]:
+    names = [t.name for t in step.nodes]
+    c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+    g = ggml.Graph(c, step.size)
+    for t in step.nodes[: names.index(f"l_out-{n - 1}") + 1]:
         g.build_forward_expand(t)
     return g
 
 
 layers = (1, 2, 3, 4, 8, 16, 30)
-print("layers          ", *(f"{n:>6}" for n in layers))
-for flash in (False, True):
-    step = step_graph("smollm2", 32, flash_attn=flash)
-    print(
-        f"SmolLM2, {'flash' if flash else 'plain'}  ",
-        *(f"{saved(first_layers(step, n)):6.0%}" for n in layers),
-    )
+print("layers", *(f"{n:>6}" for n in layers))
+within = {}
+for mode in ("plain", "flash"):
+    step = step_graph("smollm2", 32, flash_attn=mode == "flash")
+    shares = [saved(first_layers(step, n)) for n in layers]
+    print(f"{mode} ", *(f"{share:6.0%}" for share in shares))
+    within[mode] = [
+        n
+        for n, share in zip(layers, shares, strict=True)
+        if 0.70 <= share <= 0.85
+    ]
+print("layers with 70 to 85 %:", within)
 
 # %% [markdown]
-# So 70 to 85 % is about right for two or three layers. With one layer it is less, as little has been used twice. With
-# each more it is more: a layer adds its results to the sum, while the plan hardly grows, since every layer finds its
+# So the figure is about right for a graph of very few layers. With one layer less is saved, as little has been used twice.
+# With each more it is more: a layer adds its results to the sum, while the plan hardly grows, since every layer finds its
 # place where the one before has been.
 #
 # Then what of the whole model?
@@ -292,11 +331,9 @@ for flash in (False, True):
 for n_outputs in (1, 32):
     share = saved(step_graph("smollm2", 32, n_outputs))
     print(f"SmolLM2, 32 tokens, logits of {n_outputs:>2}: {share:.1%}")
-for flash in (False, True):
-    share = saved(step_graph("tiny", 32, flash_attn=flash))
-    print(
-        f"tiny, 32 tokens, {'flash' if flash else 'plain'}: {share:.1%}"
-    )
+for mode in ("plain", "flash"):
+    share = saved(step_graph("tiny", 32, flash_attn=mode == "flash"))
+    print(f"tiny,    32 tokens, {mode} attention: {share:.1%}")
 
 # %% [markdown]
 # A single number for "what the allocator saves" does not exist: name the graph. And mind what it is a share of: of the
@@ -315,18 +352,17 @@ for n_ctx, n_ubatch in ((512, 512), (2048, 1)):
         n_ctx=n_ctx, n_ubatch=n_ubatch, flash_attn=False, n_threads=1
     )
     theirs = lessons.golden(f"smollm2.compute.plain.{n_ctx}x{n_ubatch}")
-    print(
-        f"n_ubatch {n_ubatch:>3}: {context.compute_buffer_size:>11,} bytes; llama.cpp: {theirs:>11,}"
-    )
+    print(f"n_ubatch {n_ubatch}")
+    print(f"    ours:      {context.compute_buffer_size:>11,} bytes")
+    print(f"    llama.cpp: {theirs:>11,} bytes")
 
 # %% [markdown]
 # What is it that takes so much at 512 tokens? Ask who lives at the peak:
 
 # %%
 found = ggml.graph_liveness(step_graph("smollm2", 512))
-for life in sorted(found.at(found.bound_at), key=lambda life: -life.size)[
-    :3
-]:
+at_peak = found.at(found.bound_at)
+for life in sorted(at_peak, key=lambda life: -life.size)[:3]:
     print(f"{life.tensor.name:>12} {life.size:>12,} bytes")
 
 # %% [markdown]
@@ -344,10 +380,8 @@ n_tokens = 128
 # %%
 for n in (1, n_tokens):
     step = step_graph("tiny", n)
-    plan = ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(
-        step
-    )[0]
-    print(f"{n:>4} tokens: {plan:>10,} bytes, {saved(step):.1%} saved")
+    size, share = planned(step), saved(step)
+    print(f"{n:>4} tokens: {size:>10,} bytes, {share:.1%} saved")
 
 # %% [markdown]
 # ## Exercises

@@ -14,12 +14,14 @@
 # %% [markdown]
 # # 第 7 章：静态规划
 #
-# 分配器有了（第 5 章），它走过图的顺序也有了（第 6 章）。两者合起来，在算出第一个数之前，就给每个结果安排好了位置。这样的规划有多好？计算的时候，又要为它付出什么？
+# 分配器有了（[第 5 章](05-galloc.ipynb)），它走过图的顺序也有了（[第 6 章](06-graph.ipynb)）。两者合起来，在算出第一个数之前，就给每个结果安排好了位置。这样的规划有多好？计算的时候，又要为它付出什么？
 
 # %% [markdown]
 # ## 寿命是矩形
 #
 # 一个结果在它自己的节点上出生，在最后一个读它的节点上死去，其间占着若干字节。向右画执行顺序里的位置，向上画字节：得到一个矩形。它的宽由顺序决定，高由形状决定；规划能决定的，只是把它挂多高。时间上重叠的两个，字节上不能重叠。
+#
+# 五个结果，写成（出生，死亡，大小）。每一个都放在先来者允许的最低处：
 
 # %%
 lives = {
@@ -36,36 +38,52 @@ def place(lives):
     for name, (born, died, size) in lives.items():
         offset = 0
         for start, other in sorted((placed[o], o) for o in placed):
-            overlap = lives[other][0] <= died and born <= lives[other][1]
-            if overlap and start < offset + size:
-                offset = max(offset, start + lives[other][2])
+            begin, end, height = lives[other]
+            meet = begin <= died and born <= end
+            if meet and start < offset + size:
+                offset = max(offset, start + height)
         placed[name] = offset
     return placed
 
 
 placed = place(lives)
-for row in range(160, -1, -32):
-    at = ["."] * 6
-    for n, (born, died, size) in lives.items():
-        if placed[n] <= row < placed[n] + size:
-            at[born : died + 1] = [n] * (died + 1 - born)
-    print(f"{row:4}", *(f"{n:>4}" for n in at))
-height = max(placed[n] + s for n, (b, d, s) in lives.items())
-print(
-    f"{sum(s for b, d, s in lives.values())} bytes of results in {height} bytes"
-)
-
-# %% [markdown]
-# 每个矩形都挂在先来者允许的最低处。
-#
-# 能更少吗？在位置 4，`c`、`d` 和 `out` 同时活着。任何规划都不能低于这种和的最大值，它叫*下界*（lower bound；在播放器里是一条虚线）。
+print(placed)
 
 # %%
-alive = [
-    sum(size for born, died, size in lives.values() if born <= p <= died)
-    for p in range(6)
-]
-print("alive:", alive, " lower bound:", max(alive))
+import matplotlib.pyplot as plt
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+set_matplotlib_formats("svg")
+figure, axes = plt.subplots(figsize=(7.4, 3.4))
+for name, (born, died, size) in lives.items():
+    left, wide, low = born - 0.5, died + 1 - born, placed[name]
+    axes.bar(left, size, wide, low, align="edge", fc="#a9d8c8", ec="w")
+    axes.text(left + 0.1, low + size / 2, name, va="center", size=13)
+axes.set(xlim=(-0.5, 5.5), ylim=(0, 200), yticks=range(0, 200, 32))
+axes.set(xlabel="position in the order", ylabel="offset in bytes")
+axes.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# `c` 挂在 `a` 待过的地方，`d` 挂在 `b` 待过的地方。所以用不着各占一处：
+
+# %%
+total = sum(size for _, _, size in lives.values())
+height = max(placed[name] + lives[name][2] for name in lives)
+print(f"{total} bytes of results in {height} bytes")
+
+# %% [markdown]
+# 能更少吗？在位置 4，`c`、`d` 和 `out` 同时活着。任何规划都不能低于这种和的最大值，它叫*下界*（lower bound；在播放器里是一条点线）。
+
+
+# %%
+def alive(p):
+    spans = lives.values()
+    return sum(size for born, died, size in spans if born <= p <= died)
+
+
+sums = [alive(p) for p in range(6)]
+print("alive:", sums, " lower bound:", max(sums))
 
 # %% [markdown]
 # ## 真实一步的规划
@@ -102,7 +120,16 @@ vg.view(trace, panes=["timeline", "map", "events"])
 # %% [markdown]
 # ## 规划就是一串数
 #
-# 一番查找之后，留下的是每个节点一个偏移。下一个同样形状的图，地址直接从这张表里取，什么都不再查找。
+# 一番查找之后，留下的是每个节点一个偏移，和为它留的字节数。下面是其中六个：
+
+# %%
+pairs = list(zip(step.nodes, galloc.node_allocs, strict=True))
+for node, (place_of_it, *_) in pairs[31:37]:
+    offset, room = place_of_it.offset, place_of_it.size_max
+    print(f"{node.name:>12} at {offset:>7,}, {room:>7,} bytes")
+
+# %% [markdown]
+# 下一个同样形状的图，地址直接从这张表里取，什么都不再查找。
 
 # %%
 from collections import Counter
@@ -113,19 +140,12 @@ def happened(trace):
     return Counter(kinds[kinds.index("SnapshotEnd") + 1 :])
 
 
-named = {
-    node.name: planned[0]
-    for node, planned in zip(step.nodes, galloc.node_allocs, strict=True)
-}
-print(named["ffn_gate-0"])
-
 another = step_graph("tiny", 32)
 with vg.record() as trace:
     galloc.alloc_graph(another)
-count = happened(trace)
-print(
-    f"places given: {count['TensorPlaced']}, searches: {count['SearchBegin']}"
-)
+seen = happened(trace)
+print("places given:", seen["TensorPlaced"])
+print("searches:    ", seen["SearchBegin"])
 
 # %% [markdown]
 # ## 计算的时候：什么也不做
@@ -139,40 +159,57 @@ context.decode([5])
 with vg.record() as trace:
     for _ in range(20):
         context.decode([5])
-count = happened(trace)
-for kind in (
-    "NodeEnd",
-    "BufferAllocated",
-    "BufferFreed",
-    "SearchBegin",
-    "TensorFreed",
-    "TensorPlaced",
-):
-    print(f"{kind:16}{count[kind]:>6}")
+seen = happened(trace)
+kinds = "NodeEnd BufferAllocated BufferFreed SearchBegin TensorFreed"
+for kind in kinds.split():
+    print(f"{kind:16}{seen[kind]:>6}")
 
 # %% [markdown]
-# 以上是我们自己的事件。再问问操作系统：再算二十个 token，每算完一个节点，这个进程有多少内存驻留？
+# 以上是我们自己的事件。再问问操作系统：每算完一个节点，这个进程有多少内存驻留？二十步，每步十个 token，算两遍：一遍照原样；另一遍给每个节点单独申请一块内存，并且一直留着，就像[第 4 章](04-deferred.ipynb)开头的 NumPy 那样。
 
 # %%
+from itertools import count
+
+import numpy as np
 import psutil
 
 process = psutil.Process()
-line = []
-context.after_node = lambda node: line.append(process.memory_info().rss)
-for _ in range(20):
-    context.decode([5])
-context.after_node = None
-print(
-    f"{len(line):,} samples: from {min(line) / 2**20:,.2f} to {max(line) / 2**20:,.2f} MiB"
-)
 
-# %% [markdown]
-# 一条平线。假如每个节点都自己申请内存，并且一直留着，像第 4 章第一格那样，它会升高这么多：
+
+def resident(keep):
+    context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
+    context.decode([5] * 10)
+    line, kept, sample = np.ones(2000), [], count()
+
+    def after(node):
+        if keep:
+            kept.append(np.ones(node.nbytes, np.uint8))
+        line[next(sample)] = process.memory_info().rss
+
+    context.after_node = after
+    for _ in range(20):
+        context.decode([5] * 10)
+    return (line[: next(sample)] - line[0]) / 2**20
+
+
+planned_line, kept_line = resident(keep=False), resident(keep=True)
+print(f"{len(planned_line):,} samples each, MiB above the first:")
+print(f"as planned        up to {planned_line.max():6.2f}")
+print(f"each node its own up to {kept_line.max():6.2f}")
 
 # %%
-print(
-    f"{20 * ggml.graph_liveness(context.step_graph(1)).no_reuse / 2**20:.2f} MiB"
-)
+figure, axes = plt.subplots(figsize=(7.4, 3))
+axes.plot(kept_line, color="#c1440e")
+axes.plot(planned_line, color="#2a7f62", linewidth=2.5)
+middle = len(kept_line) // 2
+axes.text(middle, kept_line[middle] + 3, "each node its own", ha="right")
+axes.text(middle, 1, "as planned")
+axes.set(xlabel="nodes computed", ylabel="MiB above the first")
+axes.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# 一条平线。
 
 # %% [markdown]
 # ## 中间结果在计算过程中被释放吗
@@ -193,8 +230,7 @@ g = ggml.Graph(c)
 g.build_forward_expand(t)
 with vg.record() as trace:
     ggml.compute_releasing(g)
-for sentence in trace.sentences("Released"):
-    print(sentence)
+lessons.tell(*trace.sentences("Released"))
 
 # %% [markdown]
 # 这样并不比规划多占内存。但每个 token 都要在节点之间查找空闲块，而且峰值要到算完才知道。规划事先就知道峰值：所以 llama.cpp 一启动就能告诉你装不装得下。
@@ -209,8 +245,7 @@ with vg.record() as trace:
     context = vg.load_model("tiny").context(
         n_ctx=512, n_ubatch=64, n_threads=1
     )
-for sentence in trace.sentences("ReserveEnd"):
-    print(sentence)
+lessons.tell(*trace.sentences("ReserveEnd"))
 
 # %% [markdown]
 # 第三次是为了让 prompt 的规划留到最后。token 少一些的图，节点还是那些，而且没有一个更大：它直接用 prompt 的规划里的位置（`ggml_gallocr_needs_realloc` 检查的正是这个）。缓冲区大半空着，但不用查找。
@@ -221,10 +256,10 @@ with vg.record() as trace:
     context.decode([5] * 64)
     context.decode([5])
     context.decode([5, 6, 7])
-count = happened(trace)
-print(
-    f"steps: {count['ReuseDecided']}, plans: {count['ReserveEnd']}, buffers: {count['BufferAllocated']}"
-)
+seen = happened(trace)
+print("steps:      ", seen["ReuseDecided"])
+print("plans:      ", seen["ReserveEnd"])
+print("new buffers:", seen["BufferAllocated"])
 print("the buffer is as it was:", context.compute_buffer_size == size)
 
 # %% [markdown]
@@ -234,36 +269,40 @@ print("the buffer is as it was:", context.compute_buffer_size == size)
 
 
 # %%
+def planned(g):
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    return galloc.reserve_n_size(g)[0]
+
+
 def saved(g):
-    plan = ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(g)[
-        0
-    ]
-    return 1 - plan / ggml.graph_liveness(g).no_reuse
+    return 1 - planned(g) / ggml.graph_liveness(g).no_reuse
 
 
 def first_layers(step, n):
-    end = next(
-        i for i, t in enumerate(step.nodes) if t.name == f"l_out-{n - 1}"
-    )
-    g = ggml.Graph(
-        ggml.Context(mem_size=1 << 20, no_alloc=True), step.size
-    )
-    for t in step.nodes[: end + 1]:
+    names = [t.name for t in step.nodes]
+    c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+    g = ggml.Graph(c, step.size)
+    for t in step.nodes[: names.index(f"l_out-{n - 1}") + 1]:
         g.build_forward_expand(t)
     return g
 
 
 layers = (1, 2, 3, 4, 8, 16, 30)
-print("layers          ", *(f"{n:>6}" for n in layers))
-for flash in (False, True):
-    step = step_graph("smollm2", 32, flash_attn=flash)
-    print(
-        f"SmolLM2, {'flash' if flash else 'plain'}  ",
-        *(f"{saved(first_layers(step, n)):6.0%}" for n in layers),
-    )
+print("layers", *(f"{n:>6}" for n in layers))
+within = {}
+for mode in ("plain", "flash"):
+    step = step_graph("smollm2", 32, flash_attn=mode == "flash")
+    shares = [saved(first_layers(step, n)) for n in layers]
+    print(f"{mode} ", *(f"{share:6.0%}" for share in shares))
+    within[mode] = [
+        n
+        for n, share in zip(layers, shares, strict=True)
+        if 0.70 <= share <= 0.85
+    ]
+print("layers with 70 to 85 %:", within)
 
 # %% [markdown]
-# 所以 70% 到 85% 大致适合两三层的图。只有一层时少一些，因为还没有多少东西用过两次。每多一层就更多：总和里又添了一层的结果，规划却几乎不长，因为每一层都放在前一层待过的地方。
+# 所以这个数字大致适合层数很少的图。只有一层时少一些，因为还没有多少东西用过两次。每多一层就更多：总和里又添了一层的结果，规划却几乎不长，因为每一层都放在前一层待过的地方。
 #
 # 那么整个模型呢？
 
@@ -271,11 +310,9 @@ for flash in (False, True):
 for n_outputs in (1, 32):
     share = saved(step_graph("smollm2", 32, n_outputs))
     print(f"SmolLM2, 32 tokens, logits of {n_outputs:>2}: {share:.1%}")
-for flash in (False, True):
-    share = saved(step_graph("tiny", 32, flash_attn=flash))
-    print(
-        f"tiny, 32 tokens, {'flash' if flash else 'plain'}: {share:.1%}"
-    )
+for mode in ("plain", "flash"):
+    share = saved(step_graph("tiny", 32, flash_attn=mode == "flash"))
+    print(f"tiny,    32 tokens, {mode} attention: {share:.1%}")
 
 # %% [markdown]
 # “分配器节省多少”没有一个统一的数字：要说明是哪个图。还要留意这是谁的比例：只是中间结果的，不包括权重和 cache。
@@ -291,18 +328,17 @@ for n_ctx, n_ubatch in ((512, 512), (2048, 1)):
         n_ctx=n_ctx, n_ubatch=n_ubatch, flash_attn=False, n_threads=1
     )
     theirs = lessons.golden(f"smollm2.compute.plain.{n_ctx}x{n_ubatch}")
-    print(
-        f"n_ubatch {n_ubatch:>3}: {context.compute_buffer_size:>11,} bytes; llama.cpp: {theirs:>11,}"
-    )
+    print(f"n_ubatch {n_ubatch}")
+    print(f"    ours:      {context.compute_buffer_size:>11,} bytes")
+    print(f"    llama.cpp: {theirs:>11,} bytes")
 
 # %% [markdown]
 # 512 个 token 时，是什么占了这么多？问问峰值处有谁活着：
 
 # %%
 found = ggml.graph_liveness(step_graph("smollm2", 512))
-for life in sorted(found.at(found.bound_at), key=lambda life: -life.size)[
-    :3
-]:
+at_peak = found.at(found.bound_at)
+for life in sorted(at_peak, key=lambda life: -life.size)[:3]:
     print(f"{life.tensor.name:>12} {life.size:>12,} bytes")
 
 # %% [markdown]
@@ -319,10 +355,8 @@ n_tokens = 128
 # %%
 for n in (1, n_tokens):
     step = step_graph("tiny", n)
-    plan = ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve_n_size(
-        step
-    )[0]
-    print(f"{n:>4} tokens: {plan:>10,} bytes, {saved(step):.1%} saved")
+    size, share = planned(step), saved(step)
+    print(f"{n:>4} tokens: {size:>10,} bytes, {share:.1%} saved")
 
 # %% [markdown]
 # ## 练习
