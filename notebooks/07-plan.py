@@ -117,8 +117,11 @@ print(f"a place for each:  {found.no_reuse:>10,} bytes")
 print(f"the plan:          {galloc.get_buffer_size():>10,} bytes")
 print(f"the lower bound:   {found.bound:>10,} bytes")
 
+# %% [markdown]
+# These are its rectangles. Point at one to see whose it is; step, and watch them come in order.
+
 # %%
-vg.view(trace, panes=["timeline", "map", "events"])
+vg.view(trace, panes=["timeline"], height=560)
 
 # %% [markdown]
 # The plan is not perfect, and is not meant to be: the best packing of rectangles takes far too long to find. ggml goes
@@ -219,7 +222,7 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% [markdown]
-# A flat line.
+# A flat line, but for the little that Python itself takes while it measures.
 
 # %% [markdown]
 # ## Are intermediate results freed while computing?
@@ -308,17 +311,12 @@ def first_layers(step, n):
 
 layers = (1, 2, 3, 4, 8, 16, 30)
 print("layers", *(f"{n:>6}" for n in layers))
-within = {}
 for mode in ("plain", "flash"):
     step = step_graph("smollm2", 32, flash_attn=mode == "flash")
-    shares = [saved(first_layers(step, n)) for n in layers]
-    print(f"{mode} ", *(f"{share:6.0%}" for share in shares))
-    within[mode] = [
-        n
-        for n, share in zip(layers, shares, strict=True)
-        if 0.70 <= share <= 0.85
-    ]
-print("layers with 70 to 85 %:", within)
+    shares = {n: saved(first_layers(step, n)) for n in layers}
+    print(f"{mode} ", *(f"{s:6.0%}" for s in shares.values()))
+    fits = [n for n, share in shares.items() if 0.7 <= share <= 0.85]
+    print("    between 70 and 85 % with this many layers:", *fits)
 
 # %% [markdown]
 # So the figure is about right for a graph of very few layers. With one layer less is saved, as little has been used twice.

@@ -106,6 +106,17 @@ PRINTED = {
         "    1,056 bytes",
         "SmolLM2: 1,086 nodes; llama.cpp: 1,086",
     ],
+    "07-plan": [
+        "{'a': 0, 'b': 64, 'c': 0, 'd': 64, 'out': 96}",
+        "288 bytes of results in 192 bytes",
+        "alive: [64, 96, 96, 96, 192, 96]  lower bound: 192",
+        "BufferAllocated      0",
+        "    llama.cpp: 103,024,640 bytes",
+        "    ours:      103,024,640 bytes",
+        "    llama.cpp:     203,552 bytes",
+        "    ours:          203,552 bytes",
+        "the buffer is as it was: True",
+    ],
     "09-attention": [
         "planned   131,328 bytes",
         "kq-0  134,217,728 bytes",
