@@ -315,8 +315,8 @@ from vizggml.llama.batch import Batch, split
 from vizggml.llama.cparams import CParams
 from vizggml.llama.kv_cache_iswa import create_memory
 
-narrow = (True, True, True, False)
-windowed = replace(model.hparams, n_swa=window, swa_layers=narrow)
+see_a_window = True, True, True, False
+windowed = replace(model.hparams, n_swa=window, swa_layers=see_a_window)
 settings = ContextParams(n_ctx=768, n_ubatch=64, swa_full=False)
 params = CParams.resolve(settings, windowed)
 with vg.record() as trace:
@@ -483,18 +483,17 @@ except vg.VizggmlError as refused:
 # plan and the sum by hand (30 layers, 9 heads that share 3, of 64 elements):
 
 # %%
-print(
-    "        llama.cpp         ours      by hand   nodes: theirs   ours"
-)
+print(f"{'bytes':>5} {'llama.cpp':>12} {'ours':>12} {'by hand':>12}")
 for kind, of_32 in (("f16", 64), ("q8_0", 34)):
-    plan, by_hand = plan_with(kind), kv_bytes(30, 3, 64, 2048, of_32)
     theirs = lessons.golden(f"smollm2.kv.{kind}")
-    nodes = lessons.golden(f"smollm2.kv.{kind}.nodes")
-    print(
-        f"{kind:>4} {theirs:>12,} {plan.kv[0]:>12,} {by_hand:>12,}",
-        end="",
-    )
-    print(f"{nodes:>16,}{plan.nodes:>7,}")
+    ours = plan_with(kind).kv[0]
+    by_hand = kv_bytes(30, 3, 64, 2048, of_32)
+    print(f"{kind:>5} {theirs:>12,} {ours:>12,} {by_hand:>12,}")
+
+print(f"{'nodes':>5} {'llama.cpp':>12} {'ours':>12}")
+for kind in ("f16", "q8_0"):
+    theirs = lessons.golden(f"smollm2.kv.{kind}.nodes")
+    print(f"{kind:>5} {theirs:>12,} {plan_with(kind).nodes:>12,}")
 
 # %% [markdown]
 # `src/llama-kv-cache-iswa.cpp` has the two caches for windows. llama.cpp loaded a small file of Gemma 3's kind, of 5

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 8 章：KV 缓存
 #
-# 模型写出一个 token，接到文本后面，再从头来一遍。要选出下一个 token，注意力得看*之前所有的* token。那么每次都要让整段文本重新走一遍模型吗？先照这样让 tiny 模型写写看。
+# 模型写出一个 token，接到文本后面，再从头来一遍。要选出下一个 token，注意力得看**之前所有的** token。那么每次都要让整段文本重新走一遍模型吗？先照这样让 tiny 模型写写看。
 
 # %%
 import time
@@ -120,7 +120,7 @@ alone, followed = keys_of_prompt(prompt), keys_of_prompt(story)
 print("the same, bit for bit:", np.array_equal(alone, followed))
 
 # %% [markdown]
-# 常有人说，有了缓存，生成的开销就是*线性*的。就走过模型的 token 而言，没错；就注意力而言，不对：新来的 token 还是要和之前的每一个比较。数一数一层里一个头的分数：
+# 常有人说，有了缓存，生成的开销就是**线性**的。就走过模型的 token 而言，没错；就注意力而言，不对：新来的 token 还是要和之前的每一个比较。数一数一层里一个头的分数：
 
 # %%
 for n in (64, 128, 256):
@@ -186,7 +186,7 @@ print(f"cells of positions {new[0]} to {new[-1]}:", places)
 vg.view(trace, panes=["kv"], step=len(trace) - 1, height=480)
 
 # %% [markdown]
-# cell 的顺序并不是文本的顺序。token 看得见什么，由 *mask* 说了算，它是计算图的一个输入：看得见的 cell 是 0，看不见的是负无穷。下面是它开头的几列，四个新 token 各占一行。找找规律：每个 token 看得见它自己，以及*位置*在它之前的。
+# cell 的顺序并不是文本的顺序。token 看得见什么，由 *mask* 说了算，它是计算图的一个输入：看得见的 cell 是 0，看不见的是负无穷。下面是它开头的几列，四个新 token 各占一行。找找规律：每个 token 看得见它自己，以及**位置**在它之前的。
 
 # %%
 inputs = ctx.gf_res_prev_active.gf.leafs
@@ -226,7 +226,7 @@ from vizggml.llama.plan import plan_file, plan_shape
 print(f"{planned:,} bytes; the same: {planned == by_hand}")
 
 # %% [markdown]
-# 常有人说，缓存随着文本变大。变大的是*用到*的部分。内存在上下文建立时就全部占下，不管你要写 4,096 个 token 还是 10 个：
+# 常有人说，缓存随着文本变大。变大的是**用到**的部分。内存在上下文建立时就全部占下，不管你要写 4,096 个 token 还是 10 个：
 
 
 # %%
@@ -256,7 +256,7 @@ for what, size in (
     print(f"{what:>21}: {size / 2**30:>5.2f} GiB")
 
 # %% [markdown]
-# 反而比 7B 的还小。query 头是*分组*的，8 个头为一组，共用一个 key 头和一个 value 头，这叫 grouped-query attention。共用并不需要复制：`mul_mat` 允许第二个操作数的矩阵比第一个多。下面的单元格里，8 个 query 头共用 2 个 key 头：`q` 的第 `i` 个矩阵对应 `k` 的第 `i // 4` 个。
+# 反而比 7B 的还小。query 头是**分组**的，8 个头为一组，共用一个 key 头和一个 value 头，这叫 grouped-query attention。共用并不需要复制：`mul_mat` 允许第二个操作数的矩阵比第一个多。下面的单元格里，8 个 query 头共用 2 个 key 头：`q` 的第 `i` 个矩阵对应 `k` 的第 `i // 4` 个。
 
 # %%
 c = ggml.Context(mem_size=1 << 20)
@@ -275,7 +275,7 @@ print("the same:", np.allclose(kq.array()[0, :, 0], by_group))
 # %% [markdown]
 # ## 少存几个 token
 #
-# 有些模型的大多数层只看最近的一个*窗口*。Gemma 3 每六层有五层是这样。token 离开了窗口，它的 cell 就可以给新的 token。所以不管文本多长，这种层只要够放一个窗口加上一步的 token 就行，再向上取到 256 的倍数。于是有了两个缓存。
+# 有些模型的大多数层只看最近的一个**窗口**。Gemma 3 每六层有五层是这样。token 离开了窗口，它的 cell 就可以给新的 token。所以不管文本多长，这种层只要够放一个窗口加上一步的 token 就行，再向上取到 256 的倍数。于是有了两个缓存。
 #
 # 看这个过程不需要权重：下面是一个小模型的 cell，四层中有三层带窗口，每次填入 64 个 token。`window` 也改一改：宽到多少，第二个缓存才需要更多的 cell？
 
@@ -290,8 +290,8 @@ from vizggml.llama.batch import Batch, split
 from vizggml.llama.cparams import CParams
 from vizggml.llama.kv_cache_iswa import create_memory
 
-narrow = (True, True, True, False)
-windowed = replace(model.hparams, n_swa=window, swa_layers=narrow)
+see_a_window = True, True, True, False
+windowed = replace(model.hparams, n_swa=window, swa_layers=see_a_window)
 settings = ContextParams(n_ctx=768, n_ubatch=64, swa_full=False)
 params = CParams.resolve(settings, windowed)
 with vg.record() as trace:
@@ -366,7 +366,7 @@ for op in sorted(set(eight)):
         print(f"{op}: {more / smol.hparams.n_layer:+.0f} in each layer")
 
 # %% [markdown]
-# 每层多了四次矩阵乘法，分别作用在 Q、K、V 和结果上：它们被*旋转*了。32 个数的一块只有一个缩放系数，由其中最大的数决定。真实的 key 里总有几个元素比别的大得多，同一块的其他数都跟着遭殃。所以每个头先乘一个 Hadamard 矩阵，把每个元素摊到所有元素上。下面的头里就有这样一个元素：
+# 每层多了四次矩阵乘法，分别作用在 Q、K、V 和结果上：它们被**旋转**了。32 个数的一块只有一个缩放系数，由其中最大的数决定。真实的 key 里总有几个元素比别的大得多，同一块的其他数都跟着遭殃。所以每个头先乘一个 Hadamard 矩阵，把每个元素摊到所有元素上。下面的头里就有这样一个元素：
 
 # %%
 from vizggml.llama.hadamard import hadamard
@@ -441,18 +441,17 @@ except vg.VizggmlError as refused:
 # 都在 `src/llama-kv-cache.cpp`：`llama_kv_cache` 的构造函数建立张量，`find_slot` 找 cell，`cpy_k` 和 `cpy_v` 加入 `SET_ROWS`，`get_n_kv` 取到 256 的倍数，`ggml_gen_hadamard` 生成旋转矩阵（设环境变量 `LLAMA_ATTN_ROT_DISABLE` 可以关掉）。下面是它为 SmolLM2 的 2,048 个 token 实际占用的，和我们的规划、手算的结果对照（30 层，9 个 query 头共用 3 个头，每头 64 个元素）：
 
 # %%
-print(
-    "        llama.cpp         ours      by hand   nodes: theirs   ours"
-)
+print(f"{'bytes':>5} {'llama.cpp':>12} {'ours':>12} {'by hand':>12}")
 for kind, of_32 in (("f16", 64), ("q8_0", 34)):
-    plan, by_hand = plan_with(kind), kv_bytes(30, 3, 64, 2048, of_32)
     theirs = lessons.golden(f"smollm2.kv.{kind}")
-    nodes = lessons.golden(f"smollm2.kv.{kind}.nodes")
-    print(
-        f"{kind:>4} {theirs:>12,} {plan.kv[0]:>12,} {by_hand:>12,}",
-        end="",
-    )
-    print(f"{nodes:>16,}{plan.nodes:>7,}")
+    ours = plan_with(kind).kv[0]
+    by_hand = kv_bytes(30, 3, 64, 2048, of_32)
+    print(f"{kind:>5} {theirs:>12,} {ours:>12,} {by_hand:>12,}")
+
+print(f"{'nodes':>5} {'llama.cpp':>12} {'ours':>12}")
+for kind in ("f16", "q8_0"):
+    theirs = lessons.golden(f"smollm2.kv.{kind}.nodes")
+    print(f"{kind:>5} {theirs:>12,} {plan_with(kind).nodes:>12,}")
 
 # %% [markdown]
 # 带窗口的两个缓存在 `src/llama-kv-cache-iswa.cpp`。我们让 llama.cpp 装入一个 Gemma 3 那样的小文件：5 层，key 和 value 各一个头，每头 128 个数；第 0、2、4 层的窗口是 1,024。2,048 个 cell，一步 512 个 token，它占了：
