@@ -138,7 +138,8 @@ ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 expected = b.array()[0, 0] @ a.array()[0, 0].T
 print("ne:", product.ne)
-print("b @ a.T:", np.array_equal(product.array()[0, 0], expected))
+same = np.array_equal(product.array()[0, 0], expected)
+print("the same as b @ a.T:", same)
 
 # %% [markdown]
 # ## Permute: a trap
@@ -205,8 +206,8 @@ for x in (a, t, together, row):
 lessons.tell(*trace.sentences("NodeSkipped"))
 
 # %% [markdown]
-# The player opens where `cont` is made. Two strides are drawn for what it reads, two for what it writes; step on to
-# `row`, and then to the end, where the nodes take their turn.
+# The player opens where `cont` is made; compare its walk with that of `t` above. Step on to `row`, and then to the end,
+# where the nodes take their turn.
 
 # %%
 made = trace.steps("OpRecorded")[-2]

@@ -166,12 +166,12 @@ for t in (x, left, right, out):
 # %% [markdown]
 # `y` has read `left`, and `x` stays. `z` has read `right`, and `x` goes; `out` then gets the same bytes.
 #
-# The player opens where `x` goes. Step back from there: *Counts* shows how the views of `x` are counted down, first one,
-# then the other. In the memory map you find no view at all, as they have no bytes.
+# The player opens where `y` has just been placed. Step on (**→**) to where `x` goes, and watch its row in *Counts*: the
+# views left are counted down. In the memory map you find no view at all, as they have no bytes.
 
 # %%
-freed = trace.steps("TensorFreed")[0]
-vg.view(trace, panes=["map", "counts"], step=freed, height=680)
+placed = trace.steps("TensorAssigned")[1]
+vg.view(trace, panes=["map", "counts"], step=placed, height=640)
 
 # %% [markdown]
 # ## Four empty ops

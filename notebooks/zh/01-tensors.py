@@ -127,7 +127,8 @@ ggml.graph_compute(g, ggml.graph_plan(g, n_threads=1))
 
 expected = b.array()[0, 0] @ a.array()[0, 0].T
 print("ne:", product.ne)
-print("b @ a.T:", np.array_equal(product.array()[0, 0], expected))
+same = np.array_equal(product.array()[0, 0], expected)
+print("the same as b @ a.T:", same)
 
 # %% [markdown]
 # ## permute 里的陷阱
@@ -188,7 +189,7 @@ for x in (a, t, together, row):
 lessons.tell(*trace.sentences("NodeSkipped"))
 
 # %% [markdown]
-# 播放器停在造出 `cont` 的那一步。往前走会到 `row`，一直走到最后，就看到节点依次轮到。
+# 播放器停在造出 `cont` 的那一步，把它的路线和上面 `t` 的比一比。往前走会到 `row`，一直走到最后，就看到节点依次轮到。
 
 # %%
 made = trace.steps("OpRecorded")[-2]

@@ -153,11 +153,11 @@ for t in (x, left, right, out):
 # %% [markdown]
 # `y` 读过了 `left`，`x` 还在。`z` 读过了 `right`，`x` 才走，随后 `out` 得到同一片字节。
 #
-# 播放器停在 `x` 释放的那一步。从这里往回走：*Counts* 显示 `x` 的视图怎样一个一个减下去。内存图上找不到任何视图，因为它们没有字节。
+# 播放器停在 `y` 刚放好的那一步。往前走（**→**），直到 `x` 释放，看 *Counts* 里它那一行：剩下的视图一个一个减下去。内存图上找不到任何视图，因为它们没有字节。
 
 # %%
-freed = trace.steps("TensorFreed")[0]
-vg.view(trace, panes=["map", "counts"], step=freed, height=680)
+placed = trace.steps("TensorAssigned")[1]
+vg.view(trace, panes=["map", "counts"], step=placed, height=640)
 
 # %% [markdown]
 # ## 四种空的 op

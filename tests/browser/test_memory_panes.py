@@ -121,6 +121,18 @@ def test_padding_and_what_is_never_used(tmp_path: Path, open_page: OpenPage) -> 
     assert any(text.startswith("CPU compute buffer, planned for graph") for text in placed)
 
 
+def test_buffers_alone_are_bars_with_names(tmp_path: Path, open_page: OpenPage) -> None:
+    """Two tensors of 100 and 60 bytes in a buffer of 192: the bar is high enough for their names and sizes."""
+    c = ggml.Context(mem_size=1 << 16, no_alloc=True)
+    for name, n in (("first", 25), ("second", 15)):
+        c.new_tensor("F32", (n,), name=name)
+    with record() as trace:
+        ggml.alloc_ctx_tensors_from_buft(c, ggml.BufferType("small", alignment=32))
+    page = opened(trace, tmp_path, open_page)
+    drawn = drawn_at(page, len(trace) - 1)
+    assert {"small buffer", "2 tensors in 192 B", "first", "100 B", "second", "60 B"} <= set(drawn)
+
+
 WATCH = """
 globalThis.moved = [];
 new MutationObserver((all) => {

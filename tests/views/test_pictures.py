@@ -55,6 +55,18 @@ def test_each_is_a_whole_svg_with_the_steps_sentence(lesson: Tracks, theme: str)
         assert f"{step:,} of {len(lesson) - 1:,}" in " ".join(words(svg))
 
 
+def test_buffers_are_drawn_where_nothing_is_planned() -> None:
+    """100 and 60 bytes at multiples of 32: 128 + 60, rounded up, are 192, of which 160 are in use."""
+    ctx = ggml.Context(mem_size=1 << 16, no_alloc=True)
+    for name, n in (("a", 25), ("b", 15)):
+        ctx.new_tensor("F32", (n,), name=name)
+    with record() as trace:
+        ggml.alloc_ctx_tensors_from_buft(ctx, ggml.BufferType("small", alignment=32))
+    told = words(picture(trace.tracks(), "map", len(trace) - 1))
+    assert [text for text in told if "buffer:" in text] == ["small buffer: 160 B of 192 B in use"]
+    assert told.index("a") < told.index("100 B") < told.index("b") < told.index("60 B")
+
+
 def test_the_tensor_by_its_numbers(lesson: Tracks) -> None:
     text = words(picture(lesson, "tensor", step_of(lesson, "NodeAppended", 0)))
     facts = dict(pairwise(text))

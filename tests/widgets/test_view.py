@@ -62,6 +62,16 @@ def test_the_picture_is_of_the_step_that_was_asked_for() -> None:
     assert "Step 1 of 7" in view(teaching(), step=6).still(1)
 
 
+def test_the_picture_is_of_the_pane_that_stands_beside_the_events() -> None:
+    texts = [
+        {e.text for e in ET.fromstring(view(lesson(), panes=panes).still()).iter("{http://www.w3.org/2000/svg}text")}
+        for panes in (["counts", "events"], ["counts"], ["events"], ["graph", "counts"])
+    ]
+    titles = "Counts", "Counts", "Events", "Memory map"
+    assert [title in found for title, found in zip(titles, texts, strict=True)] == [True] * 4
+    assert "Memory map" not in texts[0]
+
+
 def test_another_trace_can_be_put_on_it() -> None:
     player = view(teaching(), step=6)
     player.selected = 2

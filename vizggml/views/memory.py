@@ -28,12 +28,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Bar:
-    """A chunk at one step: its blocks by offset. `size` is the chunk's, as far as it has grown."""
+    """A chunk at one step: its blocks by offset. `size` is the chunk's, as far as it has grown.
+
+    With a `name` it is a buffer that nobody plans: of weights, or of a context's tensors.
+    """
 
     allocator: int
     chunk: int
     size: int
     blocks: tuple[Block, ...]
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,22 @@ def memory_at(tracks: Tracks, step: int) -> list[Bar]:
         Bar(key[0], key[1], sizes.get(key, 0), tuple(_whole(held, sizes.get(key, 0))))
         for key, held in sorted(blocks.items())
     ]
+
+
+def buffers_at(tracks: Tracks, step: int) -> list[Bar]:
+    """The buffers at `step` that hold tensors and are not for computing."""
+    columns, strings = tracks.columns, tracks.strings
+    blocks: dict[int, list[Block]] = {}
+    for row in tracks.open_at("place", step).tolist():
+        offset, size, tensor = (int(columns[f"t.place.{name}"][row]) for name in ("offset", "size", "tensor"))
+        blocks.setdefault(int(columns["t.place.buffer"][row]), []).append(Block(offset, size, tensor))
+    bars = []
+    for row in tracks.open_at("buffer", step).tolist():
+        buffer, size = int(columns["t.buffer.buffer"][row]), int(columns["t.buffer.size"][row])
+        name = f"{strings[int(columns['t.buffer.buft'][row])]} buffer"
+        if buffer in blocks and strings[int(columns["t.buffer.usage"][row])] != "compute":
+            bars.append(Bar(-1, buffer, size, tuple(sorted(blocks[buffer], key=lambda block: block.offset)), name))
+    return bars
 
 
 def _whole(told: list[Block], size: int) -> list[Block]:

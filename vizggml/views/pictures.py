@@ -17,7 +17,7 @@ from vizggml.views.details import DETAILS
 from vizggml.views.graph_layout import graph_layout
 from vizggml.views.inspector_picture import inspector_picture
 from vizggml.views.kv import kv_picture
-from vizggml.views.memory import Plan, check_step, fullest_step, memory_at, plan_at, read_plan
+from vizggml.views.memory import Plan, buffers_at, check_step, fullest_step, memory_at, plan_at, read_plan
 from vizggml.views.palette import FAMILIES, family
 from vizggml.views.reuse import reuse_picture
 from vizggml.views.routing import routing_picture
@@ -62,7 +62,7 @@ def step_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
 
 
 def map_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
-    bars = [bar for bar in memory_at(tracks, step) if bar.blocks]
+    bars = [bar for bar in memory_at(tracks, step) if bar.blocks] or buffers_at(tracks, step)
     if not bars:
         return sheet.sheet(tracks, step, "Memory map", _words("Nothing is planned at this step."), theme=theme)
     tensors = Tensors.of(tracks)

@@ -218,9 +218,12 @@ def draw_map(bars: Sequence[Bar], tensors: Tensors, width: float) -> tuple[list[
         size = max(1, bar.size, max(b.offset + b.size for b in bar.blocks))
         used = sum(b.size for b in bar.blocks if b.owner != FREE)
         whose = f"allocator {bar.allocator}, " if several else ""
-        words = f"{whose}chunk {bar.chunk}: {labels.size(used)} of {labels.size(size)} in use"
+        name = bar.name or f"{whose}chunk {bar.chunk}"
+        words = f"{name}: {labels.size(used)} of {labels.size(size)} in use"
         out.append(f'<text class="small soft" x="0" y="{y + 8}">{words}</text>')
         y += 13
+        if bar.name:
+            out.append(f'<rect class="box" x="0" y="{y:g}" width="{width:g}" height="{BAR_HEIGHT}"/>')
         for b in bar.blocks:
             x, w = b.offset / size * width, max(0.5, b.size / size * width)
             name = NAMELESS.get(b.owner) or labels.visible(tensors.name[b.owner])

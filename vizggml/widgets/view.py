@@ -75,7 +75,7 @@ class Player(anywidget.AnyWidget):
                 setattr(self, name, value)
 
     def still(self, step: int | None = None) -> str:
-        """The picture of `step`, as SVG, of a pane that is open alone or else of the whole.
+        """The picture of `step`, as SVG, of a pane that is open alone (or with the events), or else of the whole.
 
         None for where the player is or, if it was not moved, for the step that says most.
         """
@@ -83,9 +83,9 @@ class Player(anywidget.AnyWidget):
             raise VizggmlError("player: there is no trace on it yet")
         here = None if self.step == self._shown.start else self.step
         wanted = here if step is None else step
-        alone = self.panes[0] if self.panes is not None and len(self.panes) == 1 else ""
-        if alone in PICTURES:
-            return str(picture(cast("Recorded", self._shown), alone, wanted, theme="auto"))
+        drawn = [pane for pane in self.panes or () if pane != "events"] or self.panes or []
+        if len(drawn) == 1 and drawn[0] in PICTURES:
+            return str(picture(cast("Recorded", self._shown), drawn[0], wanted, theme="auto"))
         return still(self._shown, wanted)
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:

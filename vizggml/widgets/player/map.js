@@ -52,7 +52,9 @@ export class MapPane {
     this.usage = new UsageLine(player);
     this.usage.element.hidden = !this.lanes.rows;
     this.motion = new Motion(player, this.surface);
-    this.bars = new BufferBars(this, LEFT, BUFFER_BAR);
+    /** How high the bar of a buffer is: where nothing is planned, buffers are what there is to see. */
+    this.bufferBar = this.lanes.rows ? BUFFER_BAR : CHUNK_BAR;
+    this.bars = new BufferBars(this, LEFT, this.bufferBar);
     this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
     this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - (player.short ? 0 : this.line)));
     this.fitter.observe(this.body);
@@ -109,13 +111,13 @@ export class MapPane {
   /** @param {number} bar how high a chunk's bar is */
   heightOf(bar) {
     const { rows, idle, buffers } = this.lanes;
-    return rows * (HEAD + GAP + MARK + bar + AXIS) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP + BUFFER_BAR) + 4;
+    return rows * (HEAD + GAP + MARK + bar + AXIS) + (idle ? QUIET : 0) + buffers.length * (HEAD + GAP + this.bufferBar) + 4;
   }
 
   /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
   fit(room) {
     const { rows, buffers } = this.lanes;
-    const each = HEAD + GAP + BUFFER_BAR;
+    const each = HEAD + GAP + this.bufferBar;
     const high = this.heightOf(CHUNK_BAR);
     const over = Math.ceil((high - room) / each);
     const fits = over <= 0 || over > buffers.length || !rows;
@@ -172,7 +174,7 @@ export class MapPane {
     }
     for (const lane of this.lanes.buffers) {
       this.drawBuffer(c, step, lane, y);
-      y += HEAD + BUFFER_BAR + GAP;
+      y += HEAD + this.bufferBar + GAP;
     }
   }
 

@@ -30,7 +30,7 @@ export function paintFree(player, c, { x, w, y, h }) {
 
 /** @param {Player} player @param {CanvasRenderingContext2D} c @param {Block} block */
 export function paintOwned(player, c, { x, w, y, h, owner, size }) {
-  const { palette, tracks, fonts, selected, relations } = player;
+  const { palette, tracks, selected, relations } = player;
   c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
   c.fillRect(x, y, Math.max(1, w - 1), h);
   if (selected >= 0 && relations.root(selected) === owner) {
@@ -38,11 +38,17 @@ export function paintOwned(player, c, { x, w, y, h, owner, size }) {
     c.lineWidth = 2;
     c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
   }
+  paintName(player, c, { x, w, y, h, owner, size }, palette.dark ? "#0b0e13" : "#10151d");
+}
+
+/** The name of a block's tensor, and its size below where the block is high enough for both.
+ * @param {Player} player @param {CanvasRenderingContext2D} c @param {Pick<Block, "x" | "w" | "y" | "h" | "owner" | "size">} block @param {string} ink */
+export function paintName({ tracks, fonts }, c, { x, w, y, h, owner, size }, ink) {
   const room = Math.floor((w - 10) / 6.4);
   const name = cutEnd(visible(tracks.name(owner)), room);
   if (!name) return;
   const bytes = formatBytes(size);
-  c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
+  c.fillStyle = ink;
   c.textBaseline = "middle";
   c.font = `10.5px ${fonts.mono}`;
   const two = h >= 34 && bytes.length <= room;

@@ -1,6 +1,7 @@
 // The bars of buffers that stand for long: weights, caches. Painted once for as long as what lies in them stays.
 
 import { el } from "./dom.js";
+import { paintName } from "./map_blocks.js";
 
 /** @typedef {import("./map.js").MapPane} MapPane */
 /** @typedef {import("./map.js").Block} Block */
@@ -32,6 +33,7 @@ export class BufferBars {
       if (!block) continue;
       c.fillStyle = owner === selected ? palette.ink : palette.accent;
       c.fillRect(block.x - 1, top - 2, Math.max(3, block.w), this.high + 4);
+      paintName(player, c, block, palette.page);
     }
     return kept.blocks;
   }
@@ -57,6 +59,7 @@ export class BufferBars {
       const w = Math.max(0.5, (size[row] / lane.extent) * wide);
       c.fillStyle = palette.families[blocks.length % 2 ? 5 : 6];
       c.fillRect(x, 0, w, this.high);
+      paintName(player, c, { x, w, y: 0, h: this.high, owner: tensor[row], size: size[row] }, palette.dark ? "#0b0e13" : "#10151d");
       blocks.push({ x: this.left + x, w, y: top, h: this.high, owner: tensor[row], offset: offset[row], size: size[row], endless: false, allocator: -1, chunk: -1 });
     });
     return { key, bitmap, blocks, of: new Map(blocks.map((block) => [block.owner, block])) };

@@ -116,9 +116,7 @@ function paintCells({ palette, fonts }, c, shape, cells) {
   const what = shape.blck > 1 ? `blocks of ${shape.blck}` : "elements";
   const slabs = cells.some((cell) => cell.at[slab] > 0);
   c.fillText(`the byte where each of the first ${what} begins`, LEFT, 8);
-  const axes = `i0 to the right, i${down} down`;
-  if (!slabs) c.fillText(axes, LEFT, 23);
-  else for (const s of [0, 1]) c.fillText(s ? `i${slab} = 1` : `${axes}; i${slab} = 0`, LEFT + s * (COLUMNS * cells[0].w + GAP), 23);
+  c.fillText(`i0 to the right, i${down} down${slabs ? `, i${slab} beside` : ""}`, LEFT, 23);
   order.forEach((cell, k) => {
     const { x, y, w, h } = cell;
     c.globalAlpha = 0.12 + 0.5 * (k / Math.max(1, order.length - 1));
