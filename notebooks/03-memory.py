@@ -165,7 +165,7 @@ max_size = 320
 
 # %%
 trace = place(max_size)
-vg.view(trace, panes=["map"], step=len(trace) - 1, height=300)
+vg.view(trace, panes=["map"], step=len(trace) - 1, height=330)
 
 # %% [markdown]
 # ## A file as memory

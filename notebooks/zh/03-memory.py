@@ -148,7 +148,7 @@ max_size = 320
 
 # %%
 trace = place(max_size)
-vg.view(trace, panes=["map"], step=len(trace) - 1, height=300)
+vg.view(trace, panes=["map"], step=len(trace) - 1, height=330)
 
 # %% [markdown]
 # ## 把文件当作内存
@@ -318,7 +318,7 @@ answer = ...
 lessons.check("03.2", answer)
 
 # %% [markdown]
-# **03.3** 一个张量从映射文件的第 5,000 个字节开始，有 8,000 字节。它落在多少个 4,096 字节的页上？
+# **03.3** 一个张量从映射文件的偏移 5,000 处开始，有 8,000 字节。它落在多少个 4,096 字节的页上？
 
 # %%
 answer = ...

@@ -120,7 +120,7 @@ EXERCISES: dict[str, Exercise] = {
         {
             "begin": Text(
                 "That would be so if it began where a page begins. On which page is byte 5,000?",
-                "如果它正好从页首开始，才是这样。第 5,000 个字节在哪一页？",
+                "如果它正好从页首开始，才是这样。偏移 5,000 的字节在哪一页？",
             ),
             "before": Text(
                 "That counts from the beginning of the file. The first page holds none of it.",
@@ -132,9 +132,9 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
         Text(
-            "Its first byte, 5,000, is on page 1, its last, 12,999, on page 3: three pages, though 8,000 bytes would "
-            "fit on two.",
-            "首字节 5,000 在第 1 页，末字节 12,999 在第 3 页：共三页，虽然 8,000 字节两页就放得下。",
+            "Counted from 0, its first byte, 5,000, is on page 1, its last, 12,999, on page 3: three pages, "
+            "though 8,000 bytes would fit on two.",
+            "页从 0 数起，首字节 5,000 在第 1 页，末字节 12,999 在第 3 页：共三页，虽然 8,000 字节两页就放得下。",
         ),
     ),
     "03.4": Exercise(

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:0df3e62c010c6bb5f8af2c26c03a4f23c25559ef59530d3e1331cc02fbf448cc
+// vizggml player, bundled; sources sha256:de049c813ada449b9bd553bc01ea1cd9a3fd204ed40729ea3c9c392eb2394ef8
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -2439,9 +2439,7 @@ function paintCells({ palette, fonts }, c, shape, cells) {
   const what = shape.blck > 1 ? `blocks of ${shape.blck}` : "elements";
   const slabs = cells.some((cell2) => cell2.at[slab] > 0);
   c.fillText(`the byte where each of the first ${what} begins`, LEFT, 8);
-  const axes = `i0 to the right, i${down} down`;
-  if (!slabs) c.fillText(axes, LEFT, 23);
-  else for (const s of [0, 1]) c.fillText(s ? `i${slab} = 1` : `${axes}; i${slab} = 0`, LEFT + s * (COLUMNS2 * cells[0].w + GAP), 23);
+  c.fillText(`i0 to the right, i${down} down${slabs ? `, i${slab} beside` : ""}`, LEFT, 23);
   order.forEach((cell2, k) => {
     const { x, y, w, h } = cell2;
     c.globalAlpha = 0.12 + 0.5 * (k / Math.max(1, order.length - 1));
@@ -7304,7 +7302,7 @@ function paintFree(player, c, { x, w, y, h }) {
   c.fillText("free", x + 6, y + h / 2);
 }
 function paintOwned(player, c, { x, w, y, h, owner, size }) {
-  const { palette, tracks, fonts, selected, relations } = player;
+  const { palette, tracks, selected, relations } = player;
   c.fillStyle = palette.families[familyOf(tracks.tensorString("op", owner))];
   c.fillRect(x, y, Math.max(1, w - 1), h);
   if (selected >= 0 && relations.root(selected) === owner) {
@@ -7312,11 +7310,14 @@ function paintOwned(player, c, { x, w, y, h, owner, size }) {
     c.lineWidth = 2;
     c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
   }
+  paintName(player, c, { x, w, y, h, owner, size }, palette.dark ? "#0b0e13" : "#10151d");
+}
+function paintName({ tracks, fonts }, c, { x, w, y, h, owner, size }, ink) {
   const room = Math.floor((w - 10) / 6.4);
   const name = cutEnd(visible(tracks.name(owner)), room);
   if (!name) return;
   const bytes = formatBytes(size);
-  c.fillStyle = palette.dark ? "#0b0e13" : "#10151d";
+  c.fillStyle = ink;
   c.textBaseline = "middle";
   c.font = `10.5px ${fonts.mono}`;
   const two = h >= 34 && bytes.length <= room;
@@ -7361,6 +7362,7 @@ var BufferBars = class {
       if (!block) continue;
       c.fillStyle = owner === selected ? palette.ink : palette.accent;
       c.fillRect(block.x - 1, top - 2, Math.max(3, block.w), this.high + 4);
+      paintName(player, c, block, palette.page);
     }
     return kept2.blocks;
   }
@@ -7387,6 +7389,7 @@ var BufferBars = class {
       const w = Math.max(0.5, size[row] / lane.extent * wide);
       c.fillStyle = palette.families[blocks.length % 2 ? 5 : 6];
       c.fillRect(x, 0, w, this.high);
+      paintName(player, c, { x, w, y: 0, h: this.high, owner: tensor[row], size: size[row] }, palette.dark ? "#0b0e13" : "#10151d");
       blocks.push({ x: this.left + x, w, y: top, h: this.high, owner: tensor[row], offset: offset[row], size: size[row], endless: false, allocator: -1, chunk: -1 });
     });
     return { key, bitmap, blocks, of: new Map(blocks.map((block) => [block.owner, block])) };
@@ -8095,7 +8098,8 @@ var MapPane = class {
     this.usage = new UsageLine(player);
     this.usage.element.hidden = !this.lanes.rows;
     this.motion = new Motion(player, this.surface);
-    this.bars = new BufferBars(this, LEFT5, BUFFER_BAR);
+    this.bufferBar = this.lanes.rows ? BUFFER_BAR : CHUNK_BAR;
+    this.bars = new BufferBars(this, LEFT5, this.bufferBar);
     this.body = el("div", "vg-stack", {}, [this.reserve.element, this.scroller, this.usage.element]);
     this.fitter = new ResizeObserver((entries) => this.fit(entries[entries.length - 1].contentRect.height - (player.short ? 0 : this.line)));
     this.fitter.observe(this.body);
@@ -8143,12 +8147,12 @@ var MapPane = class {
   /** @param {number} bar how high a chunk's bar is */
   heightOf(bar2) {
     const { rows, idle, buffers } = this.lanes;
-    return rows * (HEAD + GAP5 + MARK + bar2 + AXIS3) + (idle ? QUIET2 : 0) + buffers.length * (HEAD + GAP5 + BUFFER_BAR) + 4;
+    return rows * (HEAD + GAP5 + MARK + bar2 + AXIS3) + (idle ? QUIET2 : 0) + buffers.length * (HEAD + GAP5 + this.bufferBar) + 4;
   }
   /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
   fit(room) {
     const { rows, buffers } = this.lanes;
-    const each = HEAD + GAP5 + BUFFER_BAR;
+    const each = HEAD + GAP5 + this.bufferBar;
     const high = this.heightOf(CHUNK_BAR);
     const over = Math.ceil((high - room) / each);
     const fits = over <= 0 || over > buffers.length || !rows;
@@ -8201,7 +8205,7 @@ var MapPane = class {
     }
     for (const lane of this.lanes.buffers) {
       this.drawBuffer(c, step, lane, y);
-      y += HEAD + BUFFER_BAR + GAP5;
+      y += HEAD + this.bufferBar + GAP5;
     }
   }
   /** What the picture shows, for those who do not see it. @param {number} step @param {string} usage */
@@ -8760,7 +8764,7 @@ function bake(pane, c, plan) {
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
     c.globalAlpha = 1;
-    paintName(pane, c, tensor[row], x, y, w, h, palette.ink);
+    paintName2(pane, c, tensor[row], x, y, w, h, palette.ink);
   }
   c.globalAlpha = 1;
   if (pane.stack.from) paintRowNames(pane, c, plan);
@@ -8912,10 +8916,10 @@ function paintAlive(pane, c, plan, position) {
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 1 : y, w, h < THIN ? THIN + 1 : h);
     if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    paintName(pane, c, tensor[row], x, y, w, h, palette.dark ? DARK_INK : LIGHT_INK);
+    paintName2(pane, c, tensor[row], x, y, w, h, palette.dark ? DARK_INK : LIGHT_INK);
   }
 }
-function paintName({ player }, c, t, x, y, w, h, ink) {
+function paintName2({ player }, c, t, x, y, w, h, ink) {
   const left = Math.max(x, LEFT6);
   if (h < NAMED2 || x + w - left < 16) return;
   const name = visible(player.tracks.name(t));
