@@ -14,6 +14,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from reference import formats
 from reference.api import Entry, Reader, home_of
 from reference.commands import commands
 from reference.markup import Names, Writer, origin, slug
@@ -21,12 +22,16 @@ from reference.rooms import ROOMS, Group, Room
 from reference.vocabulary import AREAS, examples, told
 from vizggml import cli
 from vizggml.events import KINDS
+from vizggml.timeline.meanings import INTERVAL
+from vizggml.timeline.schema import SCHEMA
 
 PAGES = Path(__file__).parent / "pages"
 WORDS = (
     "Every public name, command, event and file format, made from the code: what stands here is what the code says of "
     "itself. The chapters are where to learn it; this is where to look it up."
 )
+TRACE_FILE = "How a recording is kept (`.vgt`), to the byte: enough to write a reader."
+GRAPH_FILE = "A computation graph as JSON, and the JSON answers of `vizggml alloc` and `vizggml plan`."
 COMMANDS = (
     "`vizggml COMMAND --help` says the same in a terminal. A model is `tiny`, `smollm2`, or the path of a GGUF file. "
     "With `--json` a command answers with one JSON object on one line, and nothing else, on standard output."
@@ -114,6 +119,36 @@ class Maker:
             areas.append({"name": area, "words": words, "events": events})
         return self.sheet("events.html", "Events", EVENTS, "events.html.j2", words=EVENTS, ids=IDS, areas=areas)
 
+    def written(self, name: str, title: str, description: str, **values: object) -> Sheet:
+        """A page that is written as Markdown, with tables and examples that are made."""
+        text = self.templates.get_template(f"{name}.md.j2").render(**values)
+        return Sheet(f"{name}.html", title, description, self.style + self.writer(text))
+
+    def files(self) -> Iterator[Sheet]:
+        yield self.written(
+            "trace-file",
+            "The trace file",
+            TRACE_FILE,
+            schema=SCHEMA,
+            example=formats.trace_example(),
+            reader=(PAGES / "reader.py").read_text("utf-8").strip(),
+            areas=formats.columns_by_area(),
+            interval=INTERVAL,
+            tracks=formats.tracks(),
+            tables=formats.tables(),
+        )
+        yield self.written(
+            "graph-file",
+            "The graph file",
+            GRAPH_FILE,
+            example=formats.graph_example(),
+            live=formats.LIVE,
+            plan=formats.PLAN,
+            fit=formats.FIT,
+            plan_example=formats.plan_example(),
+            **formats.graph_limits(),
+        )
+
     def command_line(self) -> Sheet:
         told = list(commands())
         codes = inspect.getdoc(cli).partition("\n\n")[2]
@@ -129,7 +164,7 @@ def make_reference() -> Iterator[Sheet]:
         sheet, told = maker.room(room)
         sheets.append(sheet)
         entries += told
-    sheets += [maker.command_line(), maker.events()]
+    sheets += [maker.command_line(), maker.events(), *maker.files()]
     names = sorted(((e.name, maker.names.urls[e.path]) for e in entries), key=lambda named: named[0].lower())
     title = "Reference"
     yield maker.sheet("index.html", title, WORDS, "index.html.j2", words=WORDS, sheets=sheets, names=names)

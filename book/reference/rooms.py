@@ -170,7 +170,7 @@ FIGURES = Room(
             "vizggml.timeline",
             """schema.fields_of schema.columns_of schema.Field columns.Columns columns.pack columns.unpack
             columns.read_file columns.write_file values.Values values.sample_values""",
-            "What the pages on files describe, in Python.",
+            "What the page on the [trace file](trace-file.html) describes, in Python.",
         ),
         group("Events", "vizggml.events", "bus.Event bus.Bus bus.event"),
     ),

@@ -95,7 +95,7 @@ WORDS: dict[str, str] = {
     "needs": "what the new ubatch needs",
     "no_alloc": "whether the data of its tensors lies elsewhere",
     "ns": "nanoseconds; differs from run to run",
-    "object_type": "tensor or graph",
+    "object_type": "TENSOR or GRAPH",
     "occupant": "the tensor that has the slot",
     "of": "how many pages there are in all",
     "offset": "where it begins",
