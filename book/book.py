@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,24 +18,72 @@ from urllib.parse import unquote
 
 from markupsafe import Markup
 from nbconvert import HTMLExporter
+from nbformat.v4 import new_output
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import build
 from pages import NAMES, SECTIONS, Link, Page, Site
+from players import Kept, Players, image
 from reference import make_reference
 
+from vizggml.views.pictures import picture
+
 TITLES = {"en": "vizggml: the chapters", "zh": "vizggml：各章"}
+OPENINGS = {
+    "en": "How llama.cpp works, step by step: each chapter builds a part of it in a few lines, then steps through the "
+    "real thing. Every player in these pages runs; click into one and press → and ←.",
+    "zh": "一步一步看懂 llama.cpp：每一章先用几行代码搭出它的一个部分，再逐步走过真正的实现。"
+    "页面里的播放器都能操作：点进去，按 → 和 ←。",
+}
+DOES = {
+    "00-tour": "加载 tiny 模型，生成文本，点一个词，一步步看它是怎么算出来的",
+    "01-tensors": "亲手写步长；转置、改形、换轴都不搬一个字节；看什么时候非复制不可",
+    "02-views": "搭一串视图，看它被摊平；为什么有四种操作什么也不算",
+    "03-memory": "把 arena 写满，把张量搬进缓冲区，映射一个文件，看内存页一页页到来",
+    "04-deferred": "先写下操作，晚些再算；把图复用的条件一个个打破",
+    "05-galloc": "图分配器：relu(Wx + b) 的三种分配，然后是真实一步解码的图",
+    "06-graph": "深度优先访问、哈希集合、使用计数、环；两种顺序为什么占用的内存不同",
+    "07-plan": "把生命周期画成矩形；计算时不再分配；一份计划省多少，在哪些图上省",
+    "08-kv-cache": "缓存花多少、省多少；分组的头、量化的缓存、滑动窗口",
+    "09-attention": "临时内存取最大值，不求和；十行写出分块与在线 softmax",
+    "10-quantization": "亲手写一个 Q4_0 块；K 与 IQ 类型；重要性；真实权重上误差与位数的关系",
+    "11-backends": "线程与屏障；一部分层放到第二个设备上，看切分与拷贝",
+    "12-one-picture": "一个 token 走过的全部路程，以及 14 GB 怎么装得下的那笔账",
+}
+"""What a reader does in each chapter; in English README's table says it."""
+COVERS = {
+    "00-tour": "tokens",
+    "01-tensors": "tensor",
+    "02-views": "graph",
+    "03-memory": "arena",
+    "04-deferred": "reuse",
+    "05-galloc": "timeline",
+    "06-graph": "graph",
+    "07-plan": "timeline",
+    "08-kv-cache": "kv",
+    "09-attention": "scratch",
+    "10-quantization": "block",
+    "11-backends": "threads",
+    "12-one-picture": "step",
+}
+"""The pane that stands for each chapter in the list."""
+HEAD, LEGEND = 62, 26
+LEAST = 0.2
+"""Of its width a cover's height: a lower figure would stand too large."""
+VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)" width="[\d.]+" height="[\d.]+"')
 HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
+ROW = re.compile(r"^\| `(\d\d-[\w-]+)` \| (.+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """`path` is where its page lies in the site."""
+    """`path` is where its page lies in the site; `does` what a reader does in it."""
 
     source: Path
     language: str
     title: str
+    does: str
 
     @property
     def path(self) -> str:
@@ -42,8 +91,14 @@ class Chapter:
         return f"{folder}{self.source.stem}.html"
 
 
-def found(prefix: str) -> list[Chapter]:
-    return [Chapter(s, language, title_of(s)) for language in NAMES for s in build.chapters(prefix, language)]
+def found(prefix: str = "") -> list[Chapter]:
+    table = dict(ROW.findall((build.NOTEBOOKS.parent / "README.md").read_text("utf-8")))
+    does = {"en": table, "zh": DOES}
+    return [
+        Chapter(source, language, title_of(source), does[language].get(source.stem, ""))
+        for language in NAMES
+        for source in build.chapters(prefix, language)
+    ]
 
 
 def title_of(source: Path) -> str:
@@ -51,24 +106,40 @@ def title_of(source: Path) -> str:
     return heading[1] if heading else source.stem
 
 
-def playing(notebook: Any) -> Any:
-    """Of a player's two outputs keep the one that plays without a kernel."""
-    for cell in notebook.cells:
+def playing(notebook: Any) -> tuple[Any, Players]:
+    """The notebook with a figure in the place of a player's two outputs, and what the figures have in common."""
+    players = Players()
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"{number}"
         if cell.cell_type == "code":
-            players = sum(build.WIDGET in o.get("data", {}) for o in cell.outputs)
-            frames = sum(build.is_kept(o) for o in cell.outputs)
-            if frames and players == frames:
-                cell.outputs = [o for o in cell.outputs if build.WIDGET not in o.get("data", {})]
-            for output in cell.outputs:
-                output.get("data", {}).pop(build.WIDGET, None)
-    return notebook
+            cell.outputs = figured(cell.outputs, players)
+    return notebook, players
 
 
-def body_of(notebook: Any) -> str:
+def figured(outputs: list[Any], players: Players) -> list[Any]:
+    """A cell's outputs as a page shows them: players as figures, no stderr."""
+    shown, drawn = [], ""
+    for output in outputs:
+        data = output.get("data", {})
+        if output.get("name") == "stderr":
+            continue
+        if build.WIDGET in data and build.SVG in data:
+            drawn = data[build.SVG]
+        elif build.is_kept(output):
+            figure = players.figure(Kept(data["text/html"]), drawn)
+            shown.append(new_output("display_data", {"text/html": figure}))
+        elif build.SVG in data:
+            shown.append(new_output("display_data", {"text/html": f'<figure class="still">{data[build.SVG]}</figure>'}))
+        else:
+            shown.append(output)
+    return shown
+
+
+def body_of(notebook: Any) -> Markup:
     """The cells as HTML; links between notebooks become links between pages."""
     exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True)
-    body, _ = exporter.from_notebook_node(notebook)
-    return re.sub(r'href="([^":]*?)\.ipynb(#[^"]*)?"', r'href="\1.html\2"', body)
+    body, _ = exporter.from_notebook_node(build.without_this_machine(notebook))
+    return Markup(re.sub(r'href="([^":]*?)\.ipynb(#[^"]*)?"', r'href="\1.html\2"', body))
 
 
 class Links(HTMLParser):
@@ -97,40 +168,97 @@ def broken_links(folder: Path) -> list[str]:
     for page, links in pages.items():
         for target in sorted(links.targets):
             path, _, anchor = target.partition("#")
-            there = (page.parent / unquote(path)).resolve() if path else page
-            if there not in pages or (anchor and not {anchor, unquote(anchor)} & pages[there].ids):
+            there = (page.parent / unquote(path)).resolve() if path else page.resolve()
+            known = {p.resolve(): found for p, found in pages.items()}
+            if there not in known or (anchor and not {anchor, unquote(anchor)} & known[there].ids):
                 broken.append(f"{page.relative_to(folder)}: {target}")
     return broken
 
 
-def make(folder: Path, prefix: str = "") -> list[Path]:
-    """The site in `folder`; its pages."""
+def make(folder: Path, chapters: list[Chapter], run: Callable[[Path], Any] = build.execute) -> list[Path]:
+    """The site of the chapters in `folder`; its pages. `run` gives a chapter's notebook with its outputs."""
     site = Site(folder, sections=("chapters", "reference"))
-    for sheet in make_reference():
-        site.write(Page(f"reference/{sheet.name}", sheet.title, sheet.body, section="reference"))
-    chapters = found(prefix)
+    progress = build.Progress(len(chapters))
+    pictures: dict[str, str] = {}
+    for k, chapter in enumerate(chapters):
+        with progress.chapter(chapter.source, chapter.language) as told:
+            notebook = run(chapter.source)
+            pictures[chapter.path] = cover(chapter, notebook)
+            warnings = build.complaints(notebook)
+            page = site.write(page_of(chapter, chapters, k, notebook))
+            told.append(f"{page.stat().st_size / 1024:,.0f} KiB")
+        progress.warn(warnings)
     for language in NAMES:
         own = [c for c in chapters if c.language == language]
         if own:
-            twins = {k: SECTIONS["chapters"][k].path for k in NAMES if k != language}
-            index = SECTIONS["chapters"][language].path
-            site.write(Page(index, TITLES[language], list_of(own, index), language, twins=twins))
-    for k, chapter in enumerate(chapters):
-        beside = [chapters[j] if 0 <= j < len(chapters) else None for j in (k - 1, k + 1)]
-        before, after = (Link(c.title, c.path) if c and c.language == chapter.language else None for c in beside)
-        body = Markup(body_of(playing(build.execute(chapter.source))))
-        twins = {c.language: c.path for c in chapters if c.source.stem == chapter.source.stem and c is not chapter}
-        page = Page(chapter.path, chapter.title, body, chapter.language, before=before, after=after, twins=twins)
-        target = site.write(page)
-        print(f"{chapter.path}: {target.stat().st_size:,} bytes")
+            site.write(index_of(own, pictures, len(own) < len(chapters)))
+    with progress.console.status("the reference"):
+        for sheet in make_reference():
+            path = f"reference/{sheet.name}"
+            site.write(Page(path, sheet.title, sheet.body, section="reference", description=sheet.description))
+    progress.end(f"{len(site.written)} pages")
     return site.written
 
 
-def list_of(chapters: list[Chapter], path: str) -> Markup:
-    """The first page of a language: its chapters."""
-    heading = Markup("<h1>{}</h1>").format(TITLES[chapters[0].language])
-    items = [Markup('<li><a href="{}">{}</a></li>').format(f"{c.source.stem}.html", c.title) for c in chapters]
-    return heading + Markup('<ul class="chapters">') + Markup("\n").join(items) + Markup("</ul>")
+def page_of(chapter: Chapter, chapters: list[Chapter], k: int, notebook: Any) -> Page:
+    beside = [chapters[j] if 0 <= j < len(chapters) else None for j in (k - 1, k + 1)]
+    before, after = (Link(c.title, c.path) if c and c.language == chapter.language else None for c in beside)
+    twins = {c.language: c.path for c in chapters if c.source.stem == chapter.source.stem and c is not chapter}
+    shown, players = playing(notebook)
+    return Page(
+        chapter.path,
+        chapter.title,
+        body_of(shown),
+        chapter.language,
+        description=f"{chapter.title}: {chapter.does}." if chapter.does else chapter.title,
+        before=before,
+        after=after,
+        twins=twins,
+        players=players,
+    )
+
+
+def cover(chapter: Chapter, notebook: Any) -> str:
+    """What stands for a chapter in the list: a pane of the first player that opens it, else of the fullest."""
+    pane = COVERS.get(chapter.source.stem, "step")
+    outputs = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs if build.is_kept(o)]
+    kept = [player for player in (Kept(o.data["text/html"]) for o in outputs) if player.page]
+    opened = [player for player in kept if pane in player.panes][:1]
+    drawn = [str(picture(player.tracks(), pane, theme="auto")) for player in opened or kept]
+    return trimmed(max(drawn, key=len, default=""))
+
+
+def trimmed(svg: str) -> str:
+    """A figure without its heading and its legend."""
+    box = VIEW.search(svg)
+    if box is None:
+        return svg
+    width = float(box[1])
+    height = max(float(box[2]) - HEAD - LEGEND, LEAST * width)
+    return svg.replace(box[0], f'viewBox="0 {HEAD} {width:g} {height:g}" width="{width:g}" height="{height:g}"')
+
+
+def index_of(chapters: list[Chapter], pictures: dict[str, str], other: bool) -> Page:
+    """The first page of a language: its chapters, what is done in each, a picture of each."""
+    language = chapters[0].language
+    body = Markup('<h1>{}</h1><p class="opening">{}</p><ol class="chapters">').format(
+        TITLES[language], OPENINGS[language]
+    )
+    for chapter in chapters:
+        drawn = Markup(image(pictures[chapter.path], "")) if pictures[chapter.path] else ""
+        centred = " centred" if COVERS.get(chapter.source.stem) == "graph" else ""
+        body += Markup(
+            '<li><a href="{}"><span class="cover{}">{}</span><span class="title">{}</span></a><p>{}</p></li>\n'
+        ).format(f"{chapter.source.stem}.html", centred, drawn, chapter.title, sentence(chapter.does))
+    twins = {k: SECTIONS["chapters"][k].path for k in NAMES if k != language} if other else {}
+    path = SECTIONS["chapters"][language].path
+    return Page(path, TITLES[language], body + Markup("</ol>"), language, description=OPENINGS[language], twins=twins)
+
+
+def sentence(words: str) -> str:
+    """With a capital and a full stop."""
+    stop = "。" if words and max(words) >= "\u4e00" else "."
+    return f"{words[:1].upper()}{words[1:]}{stop}" if words else ""
 
 
 def main() -> None:
@@ -138,10 +266,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("prefix", nargs="?", default="")
     chosen = parser.parse_args()
-    make(chosen.folder, chosen.prefix)
+    chapters = found(chosen.prefix)
+    if not chapters:
+        sys.exit(f"no chapter's name begins with {chosen.prefix!r}")
+    make(chosen.folder, chapters)
     broken = broken_links(chosen.folder)
-    if broken:
+    if broken and not chosen.prefix:
         sys.exit("links that lead nowhere:\n" + "\n".join(broken))
+    print(f"open {chosen.folder.resolve() / 'index.html'}")
 
 
 if __name__ == "__main__":

@@ -17,10 +17,13 @@ from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
-from pygments.formatters import HtmlFormatter
+from players import Players
+
+from vizggml.export.html import hash_of
 
 HERE = Path(__file__).resolve().parent
 NAMES = {"en": "English", "zh": "中文"}
+WORDS = {"en": {"contents": "On this page", "skip": "To the text"}, "zh": {"contents": "本页内容", "skip": "跳到正文"}}
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,10 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class Page:
-    """A page: `path` is where it lies in the site, `twins` the path of the same page in other languages."""
+    """A page: `path` is where it lies in the site, `twins` the path of the same page in other languages.
+
+    `players` are those that stand as figures in the body.
+    """
 
     path: str
     title: str
@@ -49,6 +55,7 @@ class Page:
     before: Link | None = None
     after: Link | None = None
     twins: dict[str, str] = field(default_factory=dict)
+    players: Players = field(default_factory=Players)
 
     def href(self, path: str) -> str:
         """The way from this page to another."""
@@ -62,19 +69,26 @@ class Site:
         self.folder = folder
         self.sections = sections
         self.written: list[Path] = []
-        self._template = jinja2.Environment(autoescape=True).from_string((HERE / "page.html.j2").read_text("utf-8"))
-        self._styles = {
-            "light": HtmlFormatter(style="default").get_style_defs(".highlight"),
-            "dark": HtmlFormatter(style="github-dark").get_style_defs(".highlight"),
-        }
+        text = {name: (HERE / name).read_text("utf-8") for name in ("page.html.j2", "page.css", "page.js")}
+        self._template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(text["page.html.j2"])
+        self._style = Markup(text["page.css"])
+        self._script = Markup(text["page.js"])
 
     def write(self, page: Page) -> Path:
         """Write the page; where it lies."""
         target = self.folder / page.path
         target.parent.mkdir(parents=True, exist_ok=True)
         sections = {name: SECTIONS[name][page.language] for name in self.sections}
+        sources = sorted({f"'{hash_of(self._script)}'", *page.players.sources})
         shown = self._template.render(
-            page=page, sections=sections, languages=NAMES, styles=self._styles, contents=contents(page.body)
+            page=page,
+            sections=sections,
+            languages=NAMES,
+            contents=contents(page.body),
+            style=self._style,
+            script=self._script,
+            sources=Markup(" ".join(sources)),
+            words=WORDS[page.language],
         )
         target.write_text(shown, "utf-8")
         self.written.append(target)

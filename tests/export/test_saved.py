@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import zlib
 from html.parser import HTMLParser
@@ -53,7 +54,8 @@ def test_the_frame_runs_two_scripts_by_their_hashes_and_nothing_else(recorded: T
     player = zlib.decompress(base64.b64decode(inner.scripts["script"])).decode()
     assert f"script-src '{sha256(inner.scripts[''])}' '{sha256(player)}';" in policy
     assert policy.startswith("default-src 'none';")
-    assert '"panes": ["map"], "step": 40' in player
+    chosen = {"fill": True, "hash": False, "panes": ["map"], "step": 40, "theme": "auto"}
+    assert json.loads(inner.scripts["options"]) == chosen
     assert zlib.decompress(base64.b64decode(inner.scripts["tracks"])) == recorded.tracks().to_bytes()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,7 @@ import nbformat
 import pytest
 from rich.cells import cell_len
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
-
-import build
-
+from tests.chapters import build, ran
 from vizggml.lessons.telling import WIDTH
 
 SOURCES = build.chapters()
@@ -172,7 +168,7 @@ def test_there_are_chapters() -> None:
 
 @pytest.mark.parametrize("source", [*SOURCES, *CHINESE], ids=names)
 def test_a_chapter_runs(source: Path) -> None:
-    text = printed(build.execute(source))
+    text = printed(ran(source))
     assert text.strip()
     for wanted in PRINTED.get(source.stem, []):
         assert wanted in text

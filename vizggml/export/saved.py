@@ -9,12 +9,15 @@ widget's error is not. In a notebook that is not trusted JupyterLab takes frame 
 from __future__ import annotations
 
 import base64
+import json
+from functools import lru_cache
 from html import escape
 from importlib import resources
 
 from vizggml.export.html import hash_of, packed, script_of
 from vizggml.timeline.tracks import Tracks
 from vizggml.views.graph_layout import layout_json
+from vizggml.views.pictures import PICTURES, picture
 from vizggml.views.still import still
 
 HERE = "vg-here"
@@ -46,38 +49,46 @@ def saved_player(
 
     `carried` are the bytes of `tracks` and their layout, from who has them already.
     """
-    drawn = base64.b64encode(still(tracks, step).encode("utf-8", "replace")).decode("ascii")
-    picture = (
+    alone = panes[0] if panes and len(panes) == 1 else ""
+    drawing = picture(tracks, alone, step, theme="auto") if alone in PICTURES else still(tracks, step)
+    drawn = base64.b64encode(str(drawing).encode("utf-8", "replace")).decode("ascii")
+    image = (
         f'<img class="vg-kept" alt="one step of the player, as a picture" src="data:image/svg+xml;base64,{drawn}">'
     )
-    data, drawing = carried or (tracks.to_bytes(), layout_json(tracks))
-    page = saved_page(data, drawing, step=step, panes=panes, theme=theme)
+    data, layout = carried or (tracks.to_bytes(), layout_json(tracks))
+    page = saved_page(data, layout, step=step, panes=panes, theme=theme)
     if len(page) > LIMIT:
-        return picture
+        return image
     frame = (
         f'<iframe sandbox="allow-scripts" title="vizggml player" loading="lazy" style="height:{escape(height)}" '
         f'srcdoc="{escape(page)}"></iframe>'
     )
-    return f'<style>{STYLE}</style><div class="vg-saved">{frame}</div>{picture}'
+    return f'<style>{STYLE}</style><div class="vg-saved">{frame}</div>{image}'
 
 
-def saved_page(data: bytes, drawing: str, *, step: int, panes: list[str] | None, theme: str = "auto") -> str:
-    """The page in the frame: its script is packed as its data are."""
+def saved_page(data: bytes, layout: str, *, step: int, panes: list[str] | None, theme: str = "auto") -> str:
+    """The page in the frame: its script is packed as its data are, and the same for every player."""
     options: dict[str, object] = {"step": step, "theme": theme, "hash": False, "fill": True}
     if panes is not None:
         options["panes"] = panes
-    script = script_of(options)
+    script = saved_script()
     start = resources.files("vizggml").joinpath("export", "saved.js").read_text("utf-8")
     policy = (
         f"default-src 'none'; script-src '{hash_of(start)}' '{hash_of(script)}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    parts = {"layout": packed(drawing.encode()), "tracks": packed(data), "script": packed(script.encode())}
+    parts = {"layout": packed(layout.encode()), "tracks": packed(data), "script": packed(script.encode())}
     blocks = "".join(f'<script type="text/plain" id="{name}">{block}</script>' for name, block in parts.items())
+    chosen = json.dumps(options, sort_keys=True).replace("<", "\\u003c")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         "<title>vizggml player</title><style>html,body{margin:0;height:100%;color-scheme:light dark}"
         '#player{position:fixed;inset:0}</style><div id="player"></div><div id="told" role="alert" hidden></div>'
-        f"{blocks}<script>{start}</script></html>"
+        f'{blocks}<script type="application/json" id="options">{chosen}</script><script>{start}</script></html>'
     )
+
+
+@lru_cache(maxsize=1)
+def saved_script() -> str:
+    return script_of({}, "boot_saved.js")
