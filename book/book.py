@@ -175,9 +175,14 @@ def broken_links(folder: Path) -> list[str]:
     return broken
 
 
-def make(folder: Path, chapters: list[Chapter], run: Callable[[Path], Any] = build.execute) -> list[Path]:
-    """The site of the chapters in `folder`; its pages. `run` gives a chapter's notebook with its outputs."""
-    site = Site(folder, sections=("chapters", "reference"))
+def make(
+    folder: Path, chapters: list[Chapter], run: Callable[[Path], Any] = build.execute, *, reference: bool = True
+) -> list[Path]:
+    """The site of the chapters in `folder`, with the reference; its pages.
+
+    `run` gives a chapter's notebook with its outputs.
+    """
+    site = Site(folder, sections=("chapters", "reference") if reference else ("chapters",))
     progress = build.Progress(len(chapters))
     pictures: dict[str, str] = {}
     for k, chapter in enumerate(chapters):
@@ -192,10 +197,11 @@ def make(folder: Path, chapters: list[Chapter], run: Callable[[Path], Any] = bui
         own = [c for c in chapters if c.language == language]
         if own:
             site.write(index_of(own, pictures, len(own) < len(chapters)))
-    with progress.console.status("the reference"):
-        for sheet in make_reference():
-            path = f"reference/{sheet.name}"
-            site.write(Page(path, sheet.title, sheet.body, section="reference", description=sheet.description))
+    if reference:
+        with progress.console.status("the reference"):
+            for sheet in make_reference():
+                path = f"reference/{sheet.name}"
+                site.write(Page(path, sheet.title, sheet.body, section="reference", description=sheet.description))
     progress.end(f"{len(site.written)} pages")
     return site.written
 

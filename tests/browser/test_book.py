@@ -70,7 +70,7 @@ def test_every_player_of_a_page_steps_with_no_kernel_and_no_network(
 
 
 def test_a_reader_finds_a_chapter_and_its_neighbours_and_its_twin(tmp_path: Path, open_page: OpenPage) -> None:
-    book.make(tmp_path, book.found("05") + book.found("06"), jupytext.read)
+    book.make(tmp_path, book.found("05") + book.found("06"), jupytext.read, reference=False)
     page = open_page()
     page.goto((tmp_path / "index.html").as_uri())
     page.get_by_role("link", name="Chapter 5").click()
