@@ -52,9 +52,7 @@ def saved_player(
     alone = panes[0] if panes and len(panes) == 1 else ""
     drawing = picture(tracks, alone, step, theme="auto") if alone in PICTURES else still(tracks, step)
     drawn = base64.b64encode(str(drawing).encode("utf-8", "replace")).decode("ascii")
-    image = (
-        f'<img class="vg-kept" alt="one step of the player, as a picture" src="data:image/svg+xml;base64,{drawn}">'
-    )
+    image = f'<img class="vg-kept" alt="one step of the player, as a picture" src="data:image/svg+xml;base64,{drawn}">'
     data, layout = carried or (tracks.to_bytes(), layout_json(tracks))
     page = saved_page(data, layout, step=step, panes=panes, theme=theme)
     if len(page) > LIMIT:
