@@ -40,9 +40,17 @@ model
 # always takes the most likely token, so you will see the same story that we saw.
 
 # %%
+prompt = "Once upon a time"
 context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
-for token in context.generate("Once upon a time", max_tokens=60, temp=0):
-    print(token.text, end="")
+
+print(prompt, end="")
+column = len(prompt)
+for token in context.generate(prompt, max_tokens=60, temp=0):
+    text = token.text
+    if column > 60 and text.startswith(" "):
+        text, column = "\n" + text[1:], 0
+    print(text, end="", flush=True)
+    column += len(text)
 
 # %% [markdown]
 # ## Now watch it
@@ -56,14 +64,9 @@ context = None
 
 with vg.record() as trace:
     context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
-    story = "".join(
-        token.text
-        for token in context.generate(
-            "Once upon a time", max_tokens=6, temp=0
-        )
-    )
+    tokens = list(context.generate(prompt, max_tokens=6, temp=0))
 
-print(story)
+print(prompt + "".join(token.text for token in tokens))
 print(f"{len(trace):,} events")
 
 # %% [markdown]
@@ -71,25 +74,40 @@ print(f"{len(trace):,} events")
 #
 # This is the player. Click it once, then use the keys: **→** and **←** step, **space** plays, **?** lists the rest.
 #
+# - On top: what just happened, in one sentence, and where that code is in ggml and in vizggml. **Why?** goes to what
+#   caused it, **Back** returns.
 # - **Click a word** in the strip of tokens: the player goes to the step that produced it.
-# - **Graph**: the operations in the order in which they run. The layers are folded; click one to open it.
+# - **Graph**: the operations in the order in which they run. The layers are folded; click one to open it. **/** finds a
+#   tensor by its name.
 # - **Memory map**: what stands in the compute buffer at this step, and what is free.
 # - **Memory timeline**: the whole plan at once. Each rectangle is a tensor: left to right when it is alive, bottom to
 #   top where it lies. When a single token is computed, its small tensors lie where the large plan put them: thin lines,
 #   far apart.
-# - **Events**: what just happened, in one sentence, and where that code is in ggml and in vizggml. The list beside the
-#   title shows only one kind.
+# - **Events**: all that happens, in order. The list beside the title shows only one kind.
+# - **Details**: one thing closely, a tab for each. *Tensor* tells the shape, the strides, the values and the **Life** of
+#   the one that you have clicked; *Free list* all that is free at this step. Others show the cache, the threads, and more.
 #
-# A recording begins with a snapshot: what stood already, the weights for example, as the events that would have made it.
-# (A *context* in these sentences is ggml's: an arena for records of tensors.) Three things to find:
-#
-# - Which tensors make the peak? The line under the memory timeline names them.
-# - After which node is `attn_norm-0` freed in the first plan? Press **Home**, then **/**, type the name, take the first
-#   one found with **Enter**, leave with **Esc**; then **t**, again and again, goes through all that happens to it.
-# - Why did a tensor not go into a free block? Choose *BlockConsidered* in the list of events, and look for *too small*.
+# Where there is little room, memory, events and details share one place: **1**, **2** and **3** change between them.
 
 # %%
 vg.view(trace)
+
+# %% [markdown]
+# A recording begins with a snapshot: what stood already, the weights for example, as the events that would have made it.
+# (A *context* in these sentences is ggml's: an arena for records of tensors.) Three things to find:
+#
+# - **Where does a search end?** Press **P**: the plan is at its fullest. Press **Why?** until the sentence says that a
+#   place *is looked for*; then **→**: each free block is looked at, and it says why it is not taken.
+# - **What became of a tensor's memory?** Click a rectangle of the timeline, and read its *Life* in *Details*: who had
+#   these bytes before, and who gets them after.
+# - **What did it choose from?** Click a word, and look at the tokens that were nearly taken: the strip of tokens shows
+#   them under the pointer.
+
+# %% [markdown]
+# ## While it speaks
+#
+# Put `vg.live(model)` into a cell of your own and run it: a box for a prompt, **Run**, and the player, which follows each
+# token as it comes. Click one of the words, and the player stays there.
 
 # %% [markdown]
 # ## Ask it something
@@ -104,12 +122,13 @@ from vizggml.views.memory import read_plan
 tracks = trace.tracks()
 plan = read_plan(tracks, 0)
 print(
-    f"the plan takes {plan.peak:,} bytes; at node {plan.peak_at}, where it is fullest, these stand:"
+    f"the plan takes {plan.peak:,} bytes; at node {plan.peak_at}",
+    end=", ",
 )
+print("where it is fullest:")
 for life in plan.standing()[:5]:
-    print(
-        f"  {life.size:>9,} bytes at {life.offset:>9,}  {tracks.string(tracks['tensor.name'][life.tensor])}"
-    )
+    name = tracks.string(tracks["tensor.name"][life.tensor])
+    print(f"  {life.size:>9,} bytes at {life.offset:>9,}  {name}")
 
 # %% [markdown]
 # ## Change this and see
@@ -119,5 +138,25 @@ for life in plan.standing()[:5]:
 # 2. Set `temp=0.8, seed=7`. The story changes; does the graph?
 # 3. Record with `max_tokens=1`, then once more with the same context. Why are there so few events the second time?
 #    (Look for *reuse*.)
+
+# %% [markdown]
+# ## An exercise
 #
-# Then go on to [chapter 5, the graph allocator](05-galloc.ipynb).
+# Each chapter ends with some. Put your answer in place of the three dots and run the cell: a wrong answer gets a hint.
+# `lessons.solution("00.1")` prints the solution.
+#
+# **00.1** After which node is `attn_norm-0` freed in the first plan? Its name, as a string. (In the player: **Home**,
+# then **/**, type the name, **Enter**, **Esc**. Then read its *Life*, or press **t** again and again: that goes through
+# all that happens to it.)
+
+# %%
+from vizggml import lessons
+
+answer = ...
+lessons.check("00.1", answer)
+
+# %% [markdown]
+# ## What to read next
+#
+# From the beginning: [chapter 1, tensors](01-tensors.ipynb), with the rows and strides of one. Or straight to the heart:
+# [chapter 5, the graph allocator](05-galloc.ipynb), which made the plan that you have just seen.

@@ -22,16 +22,16 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 
-def real_step(name="tiny", n_tokens=32, flash_attn=False):
-    context = vg.load_model(name).context(
+def load(name, flash_attn=False):
+    return vg.load_model(name).context(
         n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
     )
-    return context.step_graph(n_tokens)
 
 
-own = [t for t in real_step().nodes if t.view_src is None]
+step = load("tiny").step_graph(32)
+own = [t for t in step.nodes if t.view_src is None]
 print(f"{len(own)} results, {sum(t.nbytes for t in own):,} bytes")
-del own
+del own, step
 
 # %% [markdown]
 # That is a toy model and a batch of 32 tokens. Most of these results are read by the next node or two, and then by nobody
@@ -350,7 +350,8 @@ def lives_of(graph, in_place=True):
 
 
 g = galloc = c = W = h = norm = y = tensor = None
-step = real_step()
+context = load("tiny")
+step = context.step_graph(32)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.reserve(step)
@@ -358,7 +359,7 @@ mine, theirs = place(lives_of(step), best)[0], galloc.get_buffer_size()
 print(f"mine {mine:,}, ggml's allocator {theirs:,}: {mine == theirs}")
 
 # %%
-vg.view(trace, panes=["map", "timeline", "tables"], height=1000)
+vg.view(trace, height=900)
 
 # %% [markdown]
 # In the *Memory timeline* each rectangle is a result: left to right when it lives, bottom to top where it lies. The
@@ -367,9 +368,9 @@ vg.view(trace, panes=["map", "timeline", "tables"], height=1000)
 #
 # - Step with **→**, or with **j** from node to node: the line that climbs and falls is the *live set*, what is needed at
 #   that node.
-# - Click a rectangle. In *Details*, the tab *Tensor* tells its **Life**: when it got its memory, who had these bytes
-#   before it, and who gets them after. The tab *Free list* shows what is free at this step.
-# - Press **P** (or *At the peak*, under the timeline): there the plan is fullest.
+# - Click a rectangle. In *Details* (**3**, where the panes share one place) the tab *Tensor* tells its **Life**: when it
+#   got its memory, who had these bytes before it, and who gets them after. The tab *Free list* shows what is free now.
+# - Press **P**: there the plan is fullest.
 
 # %% [markdown]
 # ## The peak and the live set
@@ -406,7 +407,7 @@ RULES = (best, first, worst)
 heads = ("bound", *(rule.__name__ for rule in RULES))
 print(f"{'each':>26}", *(f"{head:>11}" for head in heads))
 for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
-    graph = real_step(name, n_tokens)
+    graph = load(name).step_graph(n_tokens)
     for in_place in (True, False):
         found = ggml.graph_liveness(graph, in_place=in_place)
         lives = lives_of(graph, in_place)
@@ -431,7 +432,7 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
 # When llama.cpp starts, it logs the result as `CPU compute buffer size`. SmolLM2, 512 tokens at once:
 
 # %%
-graph = real_step("smollm2", 512)
+graph = load("smollm2").step_graph(512)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 theirs = lessons.golden("smollm2.compute.plain.512x512")
 print(f"llama.cpp:    {theirs:>12,} bytes")
@@ -452,7 +453,7 @@ print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
 n_tokens, flash_attn = 32, False
 
 # %%
-graph = real_step("tiny", n_tokens, flash_attn)
+graph = load("tiny", flash_attn).step_graph(n_tokens)
 found = ggml.graph_liveness(graph)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 size = planner.reserve_n_size(graph)[0]

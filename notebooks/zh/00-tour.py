@@ -35,9 +35,17 @@ model
 # *context* 装着一次对话所需的一切：KV 缓存、计算缓冲区、线程。温度为 0 时它总是取最可能的 token，所以你看到的故事会和我们看到的一样。
 
 # %%
+prompt = "Once upon a time"
 context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
-for token in context.generate("Once upon a time", max_tokens=60, temp=0):
-    print(token.text, end="")
+
+print(prompt, end="")
+column = len(prompt)
+for token in context.generate(prompt, max_tokens=60, temp=0):
+    text = token.text
+    if column > 60 and text.startswith(" "):
+        text, column = "\n" + text[1:], 0
+    print(text, end="", flush=True)
+    column += len(text)
 
 # %% [markdown]
 # ## 再来一次，这回看着它
@@ -49,14 +57,9 @@ context = None
 
 with vg.record() as trace:
     context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
-    story = "".join(
-        token.text
-        for token in context.generate(
-            "Once upon a time", max_tokens=6, temp=0
-        )
-    )
+    tokens = list(context.generate(prompt, max_tokens=6, temp=0))
 
-print(story)
+print(prompt + "".join(token.text for token in tokens))
 print(f"{len(trace):,} events")
 
 # %% [markdown]
@@ -64,20 +67,30 @@ print(f"{len(trace):,} events")
 #
 # 下面是播放器。先点它一下，然后用键盘：**→** 和 **←** 前后走一步，**空格**播放，**?** 列出其余的键。
 #
+# - 最上面：刚刚发生了什么，用一句话说明，并指出这段代码在 ggml 和 vizggml 里的位置。**Why?** 跳到引起它的那一步，**Back** 回来。
 # - **点一个词**：在 token 条里点，播放器就跳到产生它的那一步。
-# - **Graph**：各个操作，按执行的顺序。每一层是折叠起来的，点一下就展开。
+# - **Graph**：各个操作，按执行的顺序。每一层是折叠起来的，点一下就展开。按 **/** 可以按名字找张量。
 # - **Memory map**：这一步，计算缓冲区里放着什么，哪里空着。
 # - **Memory timeline**：整个规划的全貌。每个矩形是一个张量：从左到右是它存活的时间，从下到上是它所在的位置。只算一个 token 时，那些小张量放在大规划给它们的位置上，所以看起来是几条细线，彼此隔得很远。
-# - **Events**：刚刚发生了什么，用一句话说明，并指出这段代码在 ggml 和 vizggml 里的位置。标题旁的列表可以只看某一类事件。
+# - **Events**：发生的每件事，依次排列。标题旁的列表可以只看某一类。
+# - **Details**：凑近看一样东西，一样一个标签页。*Tensor* 写着你点中的那个张量的形状、步长、数值和它的 **Life**（一生）；*Free list* 是这一步空着的全部内存。其余的有缓存、线程等等。
 #
-# 录制以一张快照开头：已经存在的东西（比如权重），写成当初产生它们的那些事件。（这些句子里的 *context* 是 ggml 的 context：存放张量记录的一块 arena。）有三样东西可以找一找：
-#
-# - 峰值由哪些张量构成？Memory timeline 下面的那行字会告诉你。
-# - 在第一个规划里，`attn_norm-0` 在哪个节点之后被释放？按 **Home**，再按 **/**，输入名字，按 **Enter** 取第一个结果，按 **Esc** 离开；然后反复按 **t**，就会依次走过与它有关的每件事。
-# - 某个张量为什么没有放进某个空闲块？在事件列表里选 *BlockConsidered*，找 *too small*。
+# 地方不够时，内存、事件和细节共用一处：按 **1**、**2**、**3** 切换。
 
 # %%
 vg.view(trace)
+
+# %% [markdown]
+# 录制以一张快照开头：已经存在的东西（比如权重），写成当初产生它们的那些事件。（这些句子里的 *context* 是 ggml 的 context：存放张量记录的一块 arena。）有三样东西可以找一找：
+#
+# - **一次查找是怎么结束的？** 按 **P**，这里规划得最满。再按 **Why?**，直到那句话说正在找一个位置（*is looked for*）；然后按 **→**：每个空闲块依次被看一遍，并说明为什么没有用它。
+# - **一个张量的内存后来怎样了？** 点时间线上的一个矩形，在 *Details* 里读它的 *Life*：这些字节之前是谁的，之后给了谁。
+# - **它是从哪些词里选的？** 点一个词，看看那些差一点被选中的 token：把指针放在 token 条上就能看到。
+
+# %% [markdown]
+# ## 边说边看
+#
+# 在你自己的单元格里写 `vg.live(model)` 并运行：一个填提示的框，一个 **Run** 按钮，还有跟着每个新 token 走的播放器。点其中一个词，播放器就停在那里。
 
 # %% [markdown]
 # ## 问它一个问题
@@ -90,12 +103,13 @@ from vizggml.views.memory import read_plan
 tracks = trace.tracks()
 plan = read_plan(tracks, 0)
 print(
-    f"the plan takes {plan.peak:,} bytes; at node {plan.peak_at}, where it is fullest, these stand:"
+    f"the plan takes {plan.peak:,} bytes; at node {plan.peak_at}",
+    end=", ",
 )
+print("where it is fullest:")
 for life in plan.standing()[:5]:
-    print(
-        f"  {life.size:>9,} bytes at {life.offset:>9,}  {tracks.string(tracks['tensor.name'][life.tensor])}"
-    )
+    name = tracks.string(tracks["tensor.name"][life.tensor])
+    print(f"  {life.size:>9,} bytes at {life.offset:>9,}  {name}")
 
 # %% [markdown]
 # ## 改一改再看
@@ -103,5 +117,21 @@ for life in plan.standing()[:5]:
 # 1. 把上面的 `flash_attn` 设为 `False`，重新录制。`Qcur` 和 `kqv_out` 之间多了哪些张量？它们使规划有了什么变化？
 # 2. 设 `temp=0.8, seed=7`。故事变了，图变了吗？
 # 3. 先用 `max_tokens=1` 录制，再用同一个 context 录一次。第二次的事件为什么这么少？（找 *reuse*。）
+
+# %% [markdown]
+# ## 一道练习
 #
-# 接下来读[第 5 章：图分配器](05-galloc.ipynb)。
+# 每一章的末尾都有练习。把答案写在三个点的位置，运行单元格：答错了会有提示。`lessons.solution("00.1")` 显示解答。
+#
+# **00.1** 在第一个规划里，`attn_norm-0` 在哪个节点之后被释放？写节点的名字（字符串）。（在播放器里：按 **Home**，再按 **/**，输入名字，按 **Enter**，按 **Esc**。然后读它的 *Life*；或者反复按 **t**，依次走过与它有关的每件事。）
+
+# %%
+from vizggml import lessons
+
+answer = ...
+lessons.check("00.1", answer)
+
+# %% [markdown]
+# ## 接下来读什么
+#
+# 从头开始：[第 1 章：张量](01-tensors.ipynb)，看一个张量的行和步长。或者直奔核心：[第 5 章：图分配器](05-galloc.ipynb)，你刚才看到的规划就是它做出来的。

@@ -21,16 +21,16 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 
-def real_step(name="tiny", n_tokens=32, flash_attn=False):
-    context = vg.load_model(name).context(
+def load(name, flash_attn=False):
+    return vg.load_model(name).context(
         n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
     )
-    return context.step_graph(n_tokens)
 
 
-own = [t for t in real_step().nodes if t.view_src is None]
+step = load("tiny").step_graph(32)
+own = [t for t in step.nodes if t.view_src is None]
 print(f"{len(own)} results, {sum(t.nbytes for t in own):,} bytes")
-del own
+del own, step
 
 # %% [markdown]
 # 这还只是一个玩具模型，一批 32 个 token。这些结果大多数只被后面一两个节点读一次，之后就再也没有人读了。所以它们的内存最好能再用；可是用哪些？放在哪里？
@@ -325,7 +325,8 @@ def lives_of(graph, in_place=True):
 
 
 g = galloc = c = W = h = norm = y = tensor = None
-step = real_step()
+context = load("tiny")
+step = context.step_graph(32)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.reserve(step)
@@ -333,14 +334,14 @@ mine, theirs = place(lives_of(step), best)[0], galloc.get_buffer_size()
 print(f"mine {mine:,}, ggml's allocator {theirs:,}: {mine == theirs}")
 
 # %%
-vg.view(trace, panes=["map", "timeline", "tables"], height=1000)
+vg.view(trace, height=900)
 
 # %% [markdown]
 # 在 *Memory timeline* 里，每个矩形是一个结果：从左到右是它存活的时间，从下到上是它所在的位置。各层的图样重复出现，因为上一层用过的位置，下一层接着用。底部的长条是输入和残差流。
 #
 # - 用 **→** 一步步走，或者用 **j** 一个节点一个节点走：那条起起落落的线是 *live set*，也就是在这个节点上需要的全部字节。
-# - 点一个矩形。在 *Details* 里，*Tensor* 标签页写着它的 **Life**：什么时候得到内存，这些字节之前是谁的，之后给了谁。*Free list* 标签页是这一步空着的块。
-# - 按 **P**（或者时间线下面的 *At the peak*）：这里规划得最满。
+# - 点一个矩形。在 *Details* 里（几个面板共用一处时按 **3**），*Tensor* 标签页写着它的 **Life**：什么时候得到内存，这些字节之前是谁的，之后给了谁。*Free list* 标签页是这一步空着的块。
+# - 按 **P**：这里规划得最满。
 
 # %% [markdown]
 # ## 峰值与活跃集
@@ -374,7 +375,7 @@ RULES = (best, first, worst)
 heads = ("bound", *(rule.__name__ for rule in RULES))
 print(f"{'each':>26}", *(f"{head:>11}" for head in heads))
 for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
-    graph = real_step(name, n_tokens)
+    graph = load(name).step_graph(n_tokens)
     for in_place in (True, False):
         found = ggml.graph_liveness(graph, in_place=in_place)
         lives = lives_of(graph, in_place)
@@ -394,7 +395,7 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
 # 这些都在一个文件里：`ggml/src/ggml-alloc.c`。空闲列表在 `ggml_dyn_tallocr_alloc` 和 `ggml_dyn_tallocr_free_bytes`，走图在 `ggml_gallocr_alloc_graph_impl`，就地写在 `ggml_gallocr_allocate_node`。llama.cpp 启动时，把结果记在日志里：`CPU compute buffer size`。SmolLM2，一次 512 个 token：
 
 # %%
-graph = real_step("smollm2", 512)
+graph = load("smollm2").step_graph(512)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 theirs = lessons.golden("smollm2.compute.plain.512x512")
 print(f"llama.cpp:    {theirs:>12,} bytes")
@@ -413,7 +414,7 @@ print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
 n_tokens, flash_attn = 32, False
 
 # %%
-graph = real_step("tiny", n_tokens, flash_attn)
+graph = load("tiny", flash_attn).step_graph(n_tokens)
 found = ggml.graph_liveness(graph)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 size = planner.reserve_n_size(graph)[0]
