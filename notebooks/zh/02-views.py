@@ -34,7 +34,7 @@ while "source" in place:
 print(f"head: byte {offset} of {place['name']}, found in {steps} steps")
 
 # %% [markdown]
-# 但偏移不过是相加。在*造出*视图的时候就加好，记住链条尽头的那个张量，而不是下一个。这样不管前面有多少层视图，每个视图离它的字节都只有一步。
+# 但偏移不过是相加。在**造出**视图的时候就加好，记住链条尽头的那个张量，而不是下一个。这样不管前面有多少层视图，每个视图离它的字节都只有一步。
 
 
 # %%
@@ -125,7 +125,7 @@ print("row 2 of the cache:", cache.array()[0, 0, 2])
 # %% [markdown]
 # 这里没有引用计数：`view_src` 只是一个裸指针，在 ggml 里也一样。拥有者的 buffer 一旦释放，它的视图就指向无效的地方，而且没人会通知它们。
 #
-# 真正计数的只有一处：图分配器，在它做规划的时候（[第 5 章](05-galloc.ipynb)）。下面的 `x` 有两个视图。除了这两个视图，没有谁直接读 `x`；即便如此，在*最后一个视图的最后一个读者*之前，它的内存不能让出去。
+# 真正计数的只有一处：图分配器，在它做规划的时候（[第 5 章](05-galloc.ipynb)）。下面的 `x` 有两个视图。除了这两个视图，没有谁直接读 `x`；即便如此，在**最后一个视图的最后一个读者**之前，它的内存不能让出去。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -172,7 +172,7 @@ lessons.tell(*trace.sentences("NodeSkipped"))
 # %% [markdown]
 # 那为什么还要当节点？因为图沿着 `src` 走。`y` 是经过 `left` 才找到 `x` 的；少了这一环，就没人知道 `x` 必须先算。
 #
-# *是视图*和*是空的*常被混为一谈。原地写入的 op 也有 `view_src`：结果就在目标所在的地方。这样的节点是要实实在在计算的。数一数 tiny 模型的一步里有 `view_src` 的节点，找出第五种 op：
+# **是视图**和**是空的**常被混为一谈。原地写入的 op 也有 `view_src`：结果就在目标所在的地方。这样的节点是要实实在在计算的。数一数 tiny 模型的一步里有 `view_src` 的节点，找出第五种 op：
 
 # %%
 from collections import Counter
@@ -217,7 +217,7 @@ print("read alone:      ", read_the_cache("read"))
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
-# 所以 `src/llama-graph.cpp` 的 `llm_graph_context::build_attn` 先把新 key 和 value 的写入放进图里，*然后*才搭建读取它们的注意力。读取从 `llama_kv_cache::get_k`（`src/llama-kv-cache.cpp`）开始：对这一层的缓存做 `ggml_view_4d`，再由 `build_attn_mha` 调换维度。最后那个视图的字节，一步就到缓存：
+# 所以 `src/llama-graph.cpp` 的 `llm_graph_context::build_attn` 先把新 key 和 value 的写入放进图里，**然后**才搭建读取它们的注意力。读取从 `llama_kv_cache::get_k`（`src/llama-kv-cache.cpp`）开始：对这一层的缓存做 `ggml_view_4d`，再由 `build_attn_mha` 调换维度。最后那个视图的字节，一步就到缓存：
 
 
 # %%
@@ -285,7 +285,7 @@ answer = ...
 lessons.check("02.2", answer)
 
 # %% [markdown]
-# **02.3** 这张图里有几个节点会真的*计算*，而不是跳过？`x` 和 `b` 是叶子。
+# **02.3** 这张图里有几个节点会真的**计算**，而不是跳过？`x` 和 `b` 是叶子。
 #
 #     y   = ggml.relu(c, x)
 #     h   = ggml.view_2d(c, y, 2, 4, y.nb[1], 0)
@@ -303,4 +303,4 @@ lessons.check("02.3", answer)
 # ## 接下来读什么
 #
 # - `ggml/src/ggml.c` 里的 `ggml_new_tensor_impl` 和 `ggml_view_impl`；`ggml/src/ggml-backend.cpp` 里的 `ggml_backend_view_init`，来源有了地址以后，由它给视图地址。我们的在 `vizggml/ggml/context.py` 和 `buffer.py`。
-# - 拥有字节的那个张量，*它*的字节又从哪里来？见[第 3 章：arena、buffer 与 mmap](03-memory.ipynb)。
+# - 拥有字节的那个张量，**它**的字节又从哪里来？见[第 3 章：arena、buffer 与 mmap](03-memory.ipynb)。

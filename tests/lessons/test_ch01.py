@@ -33,6 +33,17 @@ def test_right(number: str, answer: Any) -> None:
     assert EXERCISES[number].check(answer) == ""
 
 
+def test_the_solution_that_is_shown_is_right() -> None:
+    solution = EXERCISES["01.4"].solution
+    for text in (solution.en, solution.zh):
+        names: dict[str, Any] = {}
+        exec("\n".join(line for line in text.splitlines() if line.startswith(("def", " "))), names)
+        assert EXERCISES["01.4"].check(names["contiguous"]) == ""
+    for number, words in (("01.1", ("128", "1152", "5760")), ("01.2", (" = 104",)), ("01.3", ("(1, 2, 0, 3)",))):
+        solution = EXERCISES[number].solution
+        assert all(word in text for word in words for text in (solution.en, solution.zh))
+
+
 @pytest.mark.parametrize(
     ("number", "answer", "hint"),
     [

@@ -17,6 +17,13 @@ def test_right(number: str, answer: Any) -> None:
     assert EXERCISES[number].check(answer) == ""
 
 
+@pytest.mark.parametrize(("number", "shown"), [("03.1", "1216"), ("03.2", "[192, 192, 224]"), ("03.4", "= 7 GiB")])
+def test_the_solution_that_is_shown_is_right(number: str, shown: str) -> None:
+    solution = EXERCISES[number].solution
+    assert shown in solution.en
+    assert shown in solution.zh
+
+
 @pytest.mark.parametrize(
     ("number", "answer", "hint"),
     [

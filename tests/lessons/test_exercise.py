@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from vizggml import lessons
 from vizggml.errors import VizggmlError
 from vizggml.lessons.exercise import language
+
+CHAPTERS = sorted(module.stem for module in Path(lessons.__file__).parent.glob("ch[0-9][0-9].py"))
 
 
 def told(capsys: pytest.CaptureFixture[str], number: str, answer: object) -> str:
@@ -22,6 +25,13 @@ def test_an_answer_is_right_not_yet_or_to_come(capsys: pytest.CaptureFixture[str
     assert told(capsys, "05.1", 96 + 32 + 64).startswith("Not yet. That is the sum")
     assert told(capsys, "05.1", 160).startswith("Not yet. Place one")
     assert told(capsys, "05.1", "192 bytes") == "Not yet. That is a str, which this exercise cannot use."
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_three_dots_are_no_answer_yet(chapter: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in importlib.import_module(f"vizggml.lessons.{chapter}").EXERCISES:
+        assert number.startswith(f"{chapter[2:]}.")
+        assert told(capsys, number, ...).startswith("Your turn")
 
 
 def test_the_language_is_that_of_the_folder(
