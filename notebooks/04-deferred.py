@@ -235,8 +235,8 @@ def viewed(c, w, i):
 trace = asked(viewed)
 
 # %% [markdown]
-# Step through this last one. `p` takes over the place of `i`, whose only reader it is: one rectangle on top of the other.
-# `n` may not follow it, and needs a second place.
+# Step through this last one. `p` takes over the place of `i`, whose only reader it is: where both live, their rectangles
+# lie on each other and look darker. `n` may not follow, and needs a second place.
 
 # %%
 vg.view(trace, panes=["timeline", "events"])
@@ -260,17 +260,19 @@ def fastest(work, times=12):
     return min(took) * 1e3
 
 
-context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
-context.decode([5])
-graph = context.step_graph(1)
-galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
-ways = {
-    "build the graph": context.step_graph,
-    "plan its places": lambda: galloc.reserve(graph),
-    "compute it     ": lambda: context.decode([5]),
-}
-for name, work in ways.items():
+def parts_of_a_step():
+    context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
+    context.decode([5])
+    graph = context.step_graph(1)
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    yield "build the graph", context.step_graph
+    yield "plan its places", lambda: galloc.reserve(graph)
+    yield "compute it     ", lambda: context.decode([5])
+
+
+for name, work in parts_of_a_step():
     print(f"{name}  {fastest(work):.1f} ms")
+work = None
 
 # %% [markdown]
 # Building in Python is much slower than in C++, and the tiny model has little to compute, so this exaggerates. But in
@@ -307,7 +309,7 @@ trace = decode([7])
 # %%
 kinds = [type(event).__name__ for event in trace.events]
 decided = kinds.index("ReuseDecided")
-vg.view(trace, panes=["reuse"], step=decided, height=680)
+vg.view(trace, panes=["reuse"], step=decided, height=780)
 
 # %% [markdown]
 # ## Break them one by one

@@ -285,7 +285,8 @@ print(f"{len(step.nodes)} nodes in the step")
 print(f"{len(alone.nodes)} from the logits alone")
 missing = Counter(t.op for t in step.nodes)
 missing.subtract(t.op for t in alone.nodes)
-print("missing:", *(f"{n} {op}" for op, n in missing.items() if n))
+absent = [f"{n} {op}" for op, n in missing.items() if n]
+print("missing:", ", ".join(absent))
 
 # %% [markdown]
 # Nobody *reads* `SET_ROWS`: it writes the new keys and values into the cache, and attention reads the cache, not its

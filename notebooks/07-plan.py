@@ -124,8 +124,8 @@ print(f"the lower bound:   {found.bound:>10,} bytes")
 vg.view(trace, panes=["timeline"], height=560)
 
 # %% [markdown]
-# The plan is not perfect, and is not meant to be: the best packing of rectangles takes far too long to find. ggml goes
-# through once and decides at once.
+# The plan is not perfect, and is not meant to be: to find the best packing of rectangles is NP-hard. ggml goes through
+# once and decides at once.
 
 # %% [markdown]
 # ## A plan is a list of numbers

@@ -222,7 +222,7 @@ def viewed(c, w, i):
 trace = asked(viewed)
 
 # %% [markdown]
-# 把最后这个图走一遍。`i` 只有 `p` 一个读者，所以 `p` 占了它的位置：两个矩形叠在一起。`n` 不能跟着放进去，只好另占一处。
+# 把最后这个图走一遍。`i` 只有 `p` 一个读者，所以 `p` 占了它的位置：两者都活着的时候，矩形叠在一起，颜色更深。`n` 不能跟着放进去，只好另占一处。
 
 # %%
 vg.view(trace, panes=["timeline", "events"])
@@ -245,17 +245,19 @@ def fastest(work, times=12):
     return min(took) * 1e3
 
 
-context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
-context.decode([5])
-graph = context.step_graph(1)
-galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
-ways = {
-    "build the graph": context.step_graph,
-    "plan its places": lambda: galloc.reserve(graph),
-    "compute it     ": lambda: context.decode([5]),
-}
-for name, work in ways.items():
+def parts_of_a_step():
+    context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
+    context.decode([5])
+    graph = context.step_graph(1)
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    yield "build the graph", context.step_graph
+    yield "plan its places", lambda: galloc.reserve(graph)
+    yield "compute it     ", lambda: context.decode([5])
+
+
+for name, work in parts_of_a_step():
     print(f"{name}  {fastest(work):.1f} ms")
+work = None
 
 # %% [markdown]
 # Python 建图比 C++ 慢得多，tiny 模型要算的又少，所以这里的比重是夸大了的。但在 C++ 里，这也是每个 token 都要做的事，而且多半白做：下一个 token 的图，建出来还是一样。
@@ -289,7 +291,7 @@ trace = decode([7])
 # %%
 kinds = [type(event).__name__ for event in trace.events]
 decided = kinds.index("ReuseDecided")
-vg.view(trace, panes=["reuse"], step=decided, height=680)
+vg.view(trace, panes=["reuse"], step=decided, height=780)
 
 # %% [markdown]
 # ## 逐个打破

@@ -264,7 +264,8 @@ print(f"{len(step.nodes)} nodes in the step")
 print(f"{len(alone.nodes)} from the logits alone")
 missing = Counter(t.op for t in step.nodes)
 missing.subtract(t.op for t in alone.nodes)
-print("missing:", *(f"{n} {op}" for op, n in missing.items() if n))
+absent = [f"{n} {op}" for op, n in missing.items() if n]
+print("missing:", ", ".join(absent))
 
 # %% [markdown]
 # 没有人*读* `SET_ROWS`：它把新的 key 和 value 写进 cache，而 attention 读的是 cache，不是它的结果。从 logits 没有箭头通向它，也没有箭头通向算出这些 key 和 value 的乘法。所以 `build_attn` 先 expand 这两次写入，再轮到必须看见它们的 attention。把两者联系在一起的，只有顺序。

@@ -118,7 +118,7 @@ print(f"the lower bound:   {found.bound:>10,} bytes")
 vg.view(trace, panes=["timeline"], height=560)
 
 # %% [markdown]
-# 规划并不完美，也无意完美：要找出矩形的最佳摆法，花的时间太长。ggml 只走一遍，当场决定。
+# 规划并不完美，也无意完美：要找出矩形的最佳摆法，是 NP 难的问题。ggml 只走一遍，当场决定。
 
 # %% [markdown]
 # ## 规划就是一串数

@@ -209,6 +209,38 @@ def test_the_timeline_stands_by_address_or_by_tensor(decoded: Page) -> None:
     expect(choice).to_have_value("address")
 
 
+TIMELINE = """
+async ([code, bytes]) => {
+  globalThis.written = {};
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    globalThis.written[text] = x;
+    return fillText.call(this, text, x, y);
+  };
+  const module = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+  const tracks = Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0)).buffer;
+  new module.Player({ tracks, layout: { graphs: [] }, host: document.body, panes: ["timeline"] });
+}
+"""
+
+
+def test_who_takes_over_a_place_is_named_beside_who_had_it(open_page: OpenPage) -> None:
+    """The input lives at the first of two positions, the square in its place at both: its name begins at the second."""
+    c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+    square = ggml.sqr(c, c.new_tensor("F32", (8, 8), name="given")).set_name("square")
+    g = ggml.Graph(c)
+    g.build_forward_expand(ggml.mul_mat(c, square, square).set_name("third"))
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    with record() as trace:
+        galloc.reserve(g)
+    page = open_page()
+    page.evaluate(TIMELINE, [bundle_text(), base64.b64encode(trace.tracks().to_bytes()).decode()])
+    until(page, "['given', 'square', 'third'].every((name) => name in written)")
+    surface = page.locator(".vg-pane-timeline .vg-surface").bounding_box()
+    assert surface is not None
+    assert page.evaluate("written.square - written.given") > surface["width"] / 3
+
+
 def test_a_brush_zooms_and_all_of_it_comes_back(decoded: Page) -> None:
     reset = decoded.get_by_label("All of the plan (X)")
     expect(reset).to_be_disabled()

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:de049c813ada449b9bd553bc01ea1cd9a3fd204ed40729ea3c9c392eb2394ef8
+// vizggml player, bundled; sources sha256:ad11742fc27fb1756ca621a4328315fa31522ddf49dcac19cbd93519496fd135
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -8757,16 +8757,17 @@ function bake(pane, c, plan) {
   clip(pane, c);
   const tensor = tracks.track("life").col("tensor");
   const pale = palette.dark ? 0.42 : 0.38;
+  const boxes = [];
   for (const row of plan.rows) {
     const { x, y, w, h } = pane.box(plan, row);
     if (x > surface.width || x + w < LEFT6 || y > surface.height || y + h < 0) continue;
     c.globalAlpha = h < THIN ? 0.8 : pale;
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
-    c.globalAlpha = 1;
-    paintName2(pane, c, tensor[row], x, y, w, h, palette.ink);
+    boxes.push({ t: tensor[row], x, y, w, h });
   }
   c.globalAlpha = 1;
+  paintNames3(pane, c, boxes, palette.ink);
   if (pane.stack.from) paintRowNames(pane, c, plan);
   else if (pane.live) paintBound(player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) });
   paintMarks3(pane, c, plan);
@@ -8910,24 +8911,34 @@ function paintAlive(pane, c, plan, position) {
   const [first, last, tensor] = ["first", "last", "tensor"].map((n) => life.col(n));
   c.strokeStyle = palette.page;
   c.lineWidth = 1;
+  const boxes = [];
   for (const row of plan.rows) {
     if (first[row] > position || last[row] < position) continue;
     const { x, y, w, h } = pane.box(plan, row);
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 1 : y, w, h < THIN ? THIN + 1 : h);
     if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    paintName2(pane, c, tensor[row], x, y, w, h, palette.dark ? DARK_INK : LIGHT_INK);
+    boxes.push({ t: tensor[row], x, y, w, h });
   }
+  paintNames3(pane, c, boxes, palette.dark ? DARK_INK : LIGHT_INK);
 }
-function paintName2({ player }, c, t, x, y, w, h, ink) {
-  const left = Math.max(x, LEFT6);
-  if (h < NAMED2 || x + w - left < 16) return;
-  const name = visible(player.tracks.name(t));
-  if (x + w - left < name.length * 6.1 + 10) return;
+function paintNames3({ player }, c, boxes, ink) {
+  const named = /* @__PURE__ */ new Map();
   c.fillStyle = ink;
   c.font = `10px ${player.fonts.mono}`;
   c.textBaseline = "middle";
-  c.fillText(name, left + 5, y + h / 2 + 0.5);
+  const roomy = boxes.filter(({ x, w, h }) => h >= NAMED2 && x + w - Math.max(x, LEFT6) >= 16);
+  for (const { t, x, y, w, h } of roomy.sort((a, b) => a.w - b.w)) {
+    const name = visible(player.tracks.name(t));
+    const wide = name.length * 6.1 + 10;
+    const middle = Math.round(y + h / 2);
+    const there = named.get(middle) ?? [];
+    let from = Math.max(x, LEFT6);
+    for (const other of there) if (from < other.to && other.from < from + wide) from = other.end;
+    if (x + w - from < wide) continue;
+    c.fillText(name, from + 5, y + h / 2 + 0.5);
+    named.set(middle, [...there, { from, to: from + wide, end: x + w }]);
+  }
 }
 function paintSelected(pane, c, plan, step) {
   const { selected, relations, palette } = pane.player;

@@ -31,16 +31,17 @@ export function bake(pane, c, plan) {
   clip(pane, c);
   const tensor = tracks.track("life").col("tensor");
   const pale = palette.dark ? 0.42 : 0.38;
+  const boxes = [];
   for (const row of plan.rows) {
     const { x, y, w, h } = pane.box(plan, row);
     if (x > surface.width || x + w < LEFT || y > surface.height || y + h < 0) continue;
     c.globalAlpha = h < THIN ? 0.8 : pale;
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 0.5 : y, w - (w > 3 ? 0.5 : 0), h < THIN ? THIN : h - (h > 3 ? 0.5 : 0));
-    c.globalAlpha = 1;
-    paintName(pane, c, tensor[row], x, y, w, h, palette.ink);
+    boxes.push({ t: tensor[row], x, y, w, h });
   }
   c.globalAlpha = 1;
+  paintNames(pane, c, boxes, palette.ink);
   if (pane.stack.from) paintRowNames(pane, c, plan);
   else if (pane.live) paintBound(player, c, pane.live, { x: (p) => pane.x(p), y: (bytes) => pane.y(bytes) });
   paintMarks(pane, c, plan);
@@ -206,27 +207,39 @@ function paintAlive(pane, c, plan, position) {
   const [first, last, tensor] = ["first", "last", "tensor"].map((n) => life.col(n));
   c.strokeStyle = palette.page;
   c.lineWidth = 1;
+  const boxes = [];
   for (const row of plan.rows) {
     if (first[row] > position || last[row] < position) continue;
     const { x, y, w, h } = pane.box(plan, row);
     c.fillStyle = palette.families[familyOf(tracks.tensorString("op", tensor[row]))];
     c.fillRect(x, h < THIN ? y - 1 : y, w, h < THIN ? THIN + 1 : h);
     if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    paintName(pane, c, tensor[row], x, y, w, h, palette.dark ? DARK_INK : LIGHT_INK);
+    boxes.push({ t: tensor[row], x, y, w, h });
   }
+  paintNames(pane, c, boxes, palette.dark ? DARK_INK : LIGHT_INK);
 }
 
-/** Where there is room for it. @param {Pane} pane @param {Context} c @param {number} t @param {number} x @param {number} y
- * @param {number} w @param {number} h @param {string} ink */
-function paintName({ player }, c, t, x, y, w, h, ink) {
-  const left = Math.max(x, LEFT);
-  if (h < NAMED || x + w - left < 16) return;
-  const name = visible(player.tracks.name(t));
-  if (x + w - left < name.length * 6.1 + 10) return;
+/** Names where there is room for them. Who lies in the place of another that still lives is named beside it.
+ * @param {Pane} pane @param {Context} c @param {{ t: number, x: number, y: number, w: number, h: number }[]} boxes
+ * @param {string} ink */
+function paintNames({ player }, c, boxes, ink) {
+  /** @type {Map<number, { from: number, to: number, end: number }[]>} what is named at a height */
+  const named = new Map();
   c.fillStyle = ink;
   c.font = `10px ${player.fonts.mono}`;
   c.textBaseline = "middle";
-  c.fillText(name, left + 5, y + h / 2 + 0.5);
+  const roomy = boxes.filter(({ x, w, h }) => h >= NAMED && x + w - Math.max(x, LEFT) >= 16);
+  for (const { t, x, y, w, h } of roomy.sort((a, b) => a.w - b.w)) {
+    const name = visible(player.tracks.name(t));
+    const wide = name.length * 6.1 + 10;
+    const middle = Math.round(y + h / 2);
+    const there = named.get(middle) ?? [];
+    let from = Math.max(x, LEFT);
+    for (const other of there) if (from < other.to && other.from < from + wide) from = other.end;
+    if (x + w - from < wide) continue;
+    c.fillText(name, from + 5, y + h / 2 + 0.5);
+    named.set(middle, [...there, { from, to: from + wide, end: x + w }]);
+  }
 }
 
 /** @param {Pane} pane @param {Context} c @param {Plan} plan @param {number} step */
