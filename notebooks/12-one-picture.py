@@ -16,8 +16,7 @@
 #
 # You have met the parts one at a time. One question is left from the beginning: a file of 14 GB, a laptop, and it answers.
 # How does that fit? First you follow one token through everything; then you add up.
-
-# %% [markdown]
+#
 # ## One token, by hand
 #
 # Without any of the parts, a step is four lines. Text to numbers, numbers through the model, the highest score, back to text.
@@ -25,15 +24,19 @@
 # %%
 from textwrap import shorten
 
+import numpy as np
+
 import vizggml as vg
 from vizggml import lessons
 
 smol = vg.load_model("smollm2")
 context = smol.context(n_ctx=2048, n_threads=1)
 prompt = "The capital of France is"
+
 tokens = smol.vocab.tokenize(prompt)
 logits = context.decode(tokens)
-print(tokens, "->", smol.vocab.detokenize([int(logits[-1].argmax())]))
+highest = int(logits[-1].argmax())
+print(tokens, "->", highest, smol.vocab.detokenize([highest]))
 
 # %% [markdown]
 # `decode` hides the rest. Let it write three tokens, and print what it passes through: of each stage the first event with its
@@ -43,24 +46,10 @@ print(tokens, "->", smol.vocab.detokenize([int(logits[-1].argmax())]))
 from vizggml.timeline.sentences import render
 
 STAGES = (
-    *(
-        "Tokenized",
-        "DecodeBegin",
-        "UbatchSplit",
-        "CellsFound",
-        "ReuseDecided",
-        "GraphCreated",
-    ),
-    *(
-        "NodeAppended",
-        "AllocGraphEnd",
-        "PlanEnd",
-        "ComputeBegin",
-        "KvWritten",
-        "LogitsReady",
-    ),
-    *("SamplerApplied", "TokenSampled"),
-)
+    "Tokenized DecodeBegin UbatchSplit CellsFound ReuseDecided "
+    "GraphCreated NodeAppended AllocGraphEnd PlanEnd ComputeBegin "
+    "KvWritten LogitsReady SamplerApplied TokenSampled"
+).split()
 
 
 def path(trace):
@@ -70,22 +59,25 @@ def path(trace):
         if step < tracks.opening or kind in met or kind not in STAGES:
             continue
         met.add(kind)
-        print(f"{step:>6}  {shorten(render(tracks, step), 96)}")
+        said = shorten(render(tracks, step), 66, placeholder=" …")
+        yield f"{step:>6}  {said}"
         if kind not in ever:
-            print(f"{'':12}{event.GGML}")
+            yield f"{'':11} {event.GGML}"
         ever.add(kind)
         if kind == "TokenSampled":
             met.clear()
-            print()
+            yield ""
+
+
+def written(context, prompt, n):
+    made = context.generate(prompt, max_tokens=n, temp=0)
+    return "".join(token.text for token in made)
 
 
 context = smol.context(n_ctx=2048, n_threads=1)
 with vg.record() as trace:
-    text = "".join(
-        token.text
-        for token in context.generate(prompt, max_tokens=3, temp=0)
-    )
-path(trace)
+    text = written(context, prompt, 3)
+print(*path(trace), sep="\n")
 
 # %% [markdown]
 # The first block is the prompt. In the second the graph is *built* anew, as there is one token now. The third is the same path
@@ -95,12 +87,11 @@ path(trace)
 # are written into records.
 
 # %%
-kinds = [type(event).__name__ for event in trace.events][
-    trace.tracks().opening :
-]
-first = kinds.index("DecodeBegin")
-print(f"{len(kinds) - first:,} events since the first decode;", end=" ")
-print("buffers allocated:", kinds[first:].count("BufferAllocated"))
+kinds = [type(event).__name__ for event in trace.events]
+kinds = kinds[trace.tracks().opening :]
+since = kinds[kinds.index("DecodeBegin") :]
+print(f"{len(since):,} events since the first decode")
+print(f"{since.count('BufferAllocated')} buffers allocated in them")
 
 # %% [markdown]
 # ## The one picture
@@ -114,12 +105,7 @@ context = None
 tiny = vg.load_model("tiny")
 with vg.record() as trace:
     context = tiny.context(n_ctx=256, n_ubatch=64, n_threads=1)
-    text = "".join(
-        token.text
-        for token in context.generate(
-            "Once upon a time", max_tokens=3, temp=0
-        )
-    )
+    text = written(context, "Once upon a time", 3)
 
 events = list(trace.events)
 where = {}
@@ -131,137 +117,118 @@ print(f"{text!r}: {len(trace):,} events")
 vg.view(trace, step=where["LogitsReady"][-1])
 
 # %% [markdown]
+# In a notebook that runs, `vg.live(tiny)` gives you the same with a prompt to write in: the picture follows as the text
+# grows.
+#
 # ## Decision 1: an arena, and no data in it
 #
 # Records of tensors are appended to one block of memory and thrown away together; with `no_alloc` their data lie elsewhere
-# (chapter 3). Here is the graph of one step, a record beside the other.
+# ([chapter 3](03-memory.ipynb)). Here is the graph of one step, a record beside the other.
 
 # %%
-appended = [
-    step
-    for step in where["ObjectAppended"]
-    if step < where["ReuseDecided"][-1]
-]
-taken = sum(events[s].size for s in appended)
-print(
-    f"{len(appended):,} objects appended, {taken:,} bytes, for all graphs and weights"
-)
-vg.view(trace, panes=["arena"], step=appended[-1], height=420)
+reused = where["ReuseDecided"][-1]
+appended = [step for step in where["ObjectAppended"] if step < reused]
+taken = sum(events[step].size for step in appended)
+print(f"{len(appended):,} objects appended, {taken:,} bytes in all")
+vg.view(trace, panes=["arena"], step=appended[-1], height=430)
 
 # %% [markdown]
 # ## Decision 2: views
 #
-# Reshape, permute, transpose and view change `ne` and `nb`, and no byte (chapters 1 and 2). This one turns the queries of the
-# prompt from "all heads of a token" to "all tokens of a head".
+# Reshape, permute, transpose and view change `ne` and `nb`, and no byte (chapters [1](01-tensors.ipynb) and
+# [2](02-views.ipynb)). This one turns the queries of the prompt from "all heads of a token" to "all tokens of a head".
 
 # %%
-skipped = [
-    step
-    for step in where["NodeSkipped"]
-    if step > where["ComputeBegin"][-1]
-]
-computed = [
-    step
-    for step in where["NodePlanned"]
-    if step > where["ReuseDecided"][-1]
-]
-print(
-    f"of the {len(computed)} nodes of the last step, {len(skipped)} have nothing to compute"
-)
-permuted = [
-    s
-    for s in where["StridesChanged"]
-    if s > where["DecodeBegin"][0] and events[s].how == "permute"
-]
-vg.view(trace, panes=["tensor"], step=permuted[0], height=560)
+last = where["ComputeBegin"][-1]
+skipped = [step for step in where["NodeSkipped"] if step > last]
+nodes = [step for step in where["NodePlanned"] if step > reused]
+print(f"of the last step's {len(nodes)} nodes", end=" ")
+print(f"{len(skipped)} have nothing to compute")
+
+begun = where["DecodeBegin"][0]
+changed = [step for step in where["StridesChanged"] if step > begun]
+permuted = [s for s in changed if events[s].how == "permute"]
+vg.view(trace, panes=["tensor"], step=permuted[0], height=600)
 
 # %% [markdown]
 # ## Decision 3: first the graph, then the work
 #
-# A builder writes down what is to be done, and nothing is computed until the graph is whole (chapters 4 and 6). Only so
-# can anyone know who is the last reader of a tensor.
+# A builder writes down what is to be done, and nothing is computed until the graph is whole (chapters
+# [4](04-deferred.ipynb) and [6](06-graph.ipynb)). Only so can anyone know who is the last reader of a tensor.
 
 # %%
 begin, end = where["GraphCreated"][-1], where["ComputeBegin"][-2]
 building = [type(event).__name__ for event in events[begin:end]]
-print(
-    f"{building.count('NodeAppended')} nodes appended, {building.count('NodeBegin')} computed meanwhile"
-)
-vg.view(
-    trace, panes=["graph"], step=where["NodeAppended"][-1], height=560
-)
+print(building.count("NodeAppended"), "nodes appended,", end=" ")
+print(building.count("NodeBegin"), "computed meanwhile")
+
+complete = where["NodeAppended"][-1]
+vg.view(trace, panes=["graph"], step=complete, height=560)
 
 # %% [markdown]
 # ## Decision 4: one plan of memory
 #
 # The allocator plays the largest graph through once and gives every result its place; the buffer is as large as the
-# highest byte (chapters 5 and 7). Steps that are smaller fit into the same plan.
+# highest byte (chapters [5](05-galloc.ipynb) and [7](07-plan.ipynb)). Steps that are smaller fit into the same plan.
 
 # %%
 from vizggml.views.memory import read_plan
 
 plan = read_plan(trace.tracks(), 0)
 alone = sum(life.size for life in plan.lives)
-print(f"{alone:,} bytes if each rectangle had its own")
+print(f"{alone:,} bytes if each result had memory of its own")
 print(f"{plan.peak:,} as planned: {1 - plan.peak / alone:.0%} saved")
-vg.view(
-    trace, panes=["timeline"], step=where["ReserveEnd"][0], height=420
-)
+
+reserved = where["ReserveEnd"][0]
+vg.view(trace, panes=["timeline"], step=reserved, height=430)
 
 # %% [markdown]
 # ## Decision 5: the file is the memory
 #
-# Weights are mapped. Loading copies nothing, and a page comes when a kernel touches it (chapter 3).
+# Weights are mapped. Loading copies nothing, and a page comes when a kernel touches it ([chapter 3](03-memory.ipynb)).
 
 # %%
 from vizggml.llama.residency import pages_watched
 
 fresh = vg.load_model("tiny")
 reader = fresh.context(n_ctx=256, n_ubatch=32, n_threads=1)
-with (
-    vg.record() as pages,
-    pages_watched(reader, fresh.gguf.mapped, fresh.gguf),
-):
+watched = pages_watched(reader, fresh.gguf.mapped, fresh.gguf)
+with vg.record() as pages, watched:
     reader.decode([5])
-for sentence in pages.sentences("PagesResident"):
-    print(sentence)
+lessons.tell(*pages.sentences("PagesResident"))
 vg.view(pages, panes=["pages"], step=len(pages) - 1, height=360)
 
 # %% [markdown]
 # ## Decision 6: blocks of quantized weights
 #
 # 32 or 256 weights share a scale, and the kernels multiply from the blocks; no full matrix of floats is ever made
-# (chapter 10). This block is the first of a matrix of SmolLM2.
+# ([chapter 10](10-quantization.ipynb)). This block is the first of a matrix of SmolLM2.
 
 # %%
-from IPython.display import SVG
-
 from vizggml.ggml.quants import open_block
 
 name = "blk.0.ffn_down.weight"
-weight = smol.weights.tensors[name]
-block = smol.gguf.tensor_bytes(name)[: weight.type.type_size]
-bits = 8 * weight.type.type_size / weight.type.blck_size
-print(
-    f"{name}: {weight.type}, {bits} bits a weight, 16 in the F16 original"
-)
-SVG(str(vg.block_picture(open_block(weight.type.name, block))))
+type = smol.gguf.tensors[name].type
+data = smol.gguf.tensor_bytes(name)[: type.type_size]
+bits = 8 * type.type_size / type.blck_size
+print(f"{name}: {type}, {bits} bits a weight; F16 has 16")
+print("bytes: ", data.tobytes().hex(" "))
+
+block = open_block(type, data)
+print(f"scale {block.scales[0]:.5f}, minimum {block.mins[0]:.5f}")
+print("codes: ", *block.codes[:8], "...")
+print("values:", *(f"{x:.3f}" for x in block.values[:8]), "...")
 
 # %% [markdown]
 # ## Decision 7: keep what would come out the same
 #
-# Keys and values of old tokens stay in the cache (chapter 8); the graph of the last step stays too, if the next would be
-# built the same (chapter 4).
+# Keys and values of old tokens stay in the cache ([chapter 8](08-kv-cache.ipynb)); the graph of the last step stays too,
+# if the next would be built the same ([chapter 4](04-deferred.ipynb)).
 
 # %%
-print(trace.sentences("CellsFound")[-1])
-print(trace.sentences("ReuseDecided")[-1])
-vg.view(
-    trace,
-    panes=["kv", "reuse"],
-    step=where["ReuseDecided"][-1],
-    height=700,
-)
+lessons.tell(trace.sentences("CellsFound")[-1])
+lessons.tell(trace.sentences("ReuseDecided")[-1])
+vg.view(trace, panes=["kv", "reuse"], step=reused, height=780)
 
 # %% [markdown]
 # ## How does 14 GB fit?
@@ -283,24 +250,23 @@ def planned(shape, kind, n_ctx=4096):
     return plan_shape(shape, kind, ContextParams(n_ctx=n_ctx))
 
 
-with vg.record() as trace:
+with vg.record() as sums:
     plan = planned("llama-7b", "F16")
-lives = max(
-    (read_plan(trace.tracks(), p) for p in plan_ids(trace.tracks())),
-    key=lambda found: found.peak,
+tracks = sums.tracks()
+alone = max(
+    sum(life.size for life in read_plan(tracks, p).lives)
+    for p in plan_ids(tracks)
 )
-alone = sum(life.size for life in lives.lives)
-print(
-    f"weights    {gb(plan.mapped)}  mapped; {gb(2 * plan.mapped)} if they were copied to F32"
-)
-print(f"KV cache   {gb(sum(plan.kv))}  allocated")
-print(
-    f"compute    {gb(plan.compute)}  allocated; {gb(alone)} if every result had its own"
-)
-print(f"output     {plan.output:,} bytes, allocated")
-print(
-    f"allocated  {gb(plan.allocated)}, mapped {gb(plan.mapped)}, together {gb(plan.allocated + plan.mapped)}"
-)
+
+print(f"weights  {gb(plan.mapped)}  mapped")
+print(f"KV cache {gb(sum(plan.kv))}  allocated")
+print(f"compute  {gb(plan.compute)}  allocated")
+print(f"output   {gb(plan.output)}  allocated")
+print(f"together {gb(plan.mapped + plan.allocated)},", end=" ")
+print(f"allocated of it {gb(plan.allocated).strip()}")
+print()
+print(f"weights if they were copied to F32:  {gb(2 * plan.mapped)}")
+print(f"compute if each result had its own:  {gb(alone)}")
 
 # %% [markdown]
 # So the first answer is: most of the 14 GB is not allocated at all. It is a file that the system shows to the process, and
@@ -310,38 +276,61 @@ print(
 # reads every weight. If the pages do not stay in memory, each token fetches them from the disk again. It *runs* in little
 # memory; it runs *fast* only if what a token reads stays there.
 #
-# The second answer is quantization. `allocated` does not fall with it; the mapping does.
+# The second answer is quantization. What is allocated does not fall with it; the mapping does.
 
 # %%
-for kind in ("F16", "Q8_0", "Q6_K", "Q5_K_M"):
-    plan = planned("llama-7b", kind)
-    together = plan.mapped + plan.allocated
-    print(
-        f"{kind:>7}: mapped {gb(plan.mapped)}, allocated {gb(plan.allocated)}, together {gb(together)}"
-    )
+kinds = ("F16", "Q8_0", "Q6_K", "Q5_K_M")
+plans = {kind: planned("llama-7b", kind) for kind in kinds}
+for kind, p in plans.items():
+    together = gb(p.mapped + p.allocated)
+    print(f"{kind:>6}: mapped {gb(p.mapped)}, together {together}")
+
+# %%
+import matplotlib.pyplot as plt
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+set_matplotlib_formats("svg")
+rows = {"copied to F32,\nno plan": (2 * plan.mapped, sum(plan.kv), alone)}
+for kind, p in plans.items():
+    rows[kind] = (p.mapped, sum(p.kv), p.compute + p.output)
+
+figure, axes = plt.subplots(figsize=(7.4, 3.6))
+start = np.zeros(len(rows))
+parts = ("weights", "KV cache", "compute and output")
+colours = ("#2f7fd1", "#d9731a", "#2a9d72")
+sizes = np.array(list(rows.values())).T / 1e9
+for part, size, colour in zip(parts, sizes, colours, strict=True):
+    axes.barh(list(rows), size, 0.7, start, label=part, color=colour)
+    start += size
+axes.axvline(16, color="#555", linestyle=":", label="a laptop's 16 GB")
+axes.invert_yaxis()
+axes.set(xlabel="GB, Llama 2 7B at 4,096 tokens")
+axes.legend(loc="lower right")
+axes.spines[["top", "right"]].set_visible(False)
+figure.tight_layout()
+plt.show()
 
 # %% [markdown]
-# A third is that not every model reads all its weights. Qwen3 with 30 billion parameters has 128 *experts* in each layer, of which a
-# token uses 8. Quantized to `Q3_K_M`, it is a file of our size again. How much of it does one token read?
+# A third answer is that not every model reads all its weights. Qwen3 with 30 billion parameters has 128 *experts* in each
+# layer, of which a token uses 8. Quantized to `Q3_K_M`, it is a file of our size again. How much of it does one token read?
 
 # %%
 from vizggml.llama.plan import shape_model
 
 hparams, table = shape_model("qwen3-30b-a3b", "Q3_K_M")
-whole = sum(t.nbytes for t in table.tensors.values())
-read = sum(
-    t.nbytes * hparams.n_expert_used // hparams.n_expert
-    if "_exps" in name
-    else t.nbytes
-    for name, t in table.tensors.items()
-    if name != "token_embd.weight"
-)
-plan = planned("qwen3-30b-a3b", "Q3_K_M")
-original = planned("qwen3-30b-a3b", "F16")
-print(
-    f"in F16 {gb(original.mapped)}; in Q3_K_M {gb(whole)}, of which a token reads {gb(read)}"
-)
-print(f"KV cache {gb(sum(plan.kv))}, compute {gb(plan.compute)}")
+whole, read = 0, 0
+for name, t in table.tensors.items():
+    whole += t.nbytes
+    if "_exps" in name:
+        read += t.nbytes * hparams.n_expert_used // hparams.n_expert
+    elif name != "token_embd.weight":
+        read += t.nbytes
+
+experts = planned("qwen3-30b-a3b", "Q3_K_M")
+print(f"in F16    {gb(planned('qwen3-30b-a3b', 'F16').mapped)}")
+print(f"in Q3_K_M {gb(whole)}, of which a token reads {gb(read)}")
+print(f"KV cache  {gb(sum(experts.kv))}")
+print(f"compute   {gb(experts.compute)}")
 
 # %% [markdown]
 # (Of the token embedding one row is looked up, so it is left out.) The next token may choose other experts; but those that
@@ -352,9 +341,9 @@ print(f"KV cache {gb(sum(plan.kv))}, compute {gb(plan.compute)}")
 
 # %%
 print("qwen3-30b-a3b, Q3_K_M")
-for buffer, size in plan.model.items():
+for buffer, size in experts.model.items():
     print(f"{buffer:>10}: {gb(size)}")
-print(f"of the mapped range, copied out of it: {gb(plan.copied)}")
+print(f"of the mapped range, copied out of it: {gb(experts.copied)}")
 
 # %% [markdown]
 # ## Beside llama.cpp
@@ -365,27 +354,54 @@ print(f"of the mapped range, copied out of it: {gb(plan.copied)}")
 # %%
 from vizggml.llama.plan import plan_file
 
+ours = {}
 for mode in ("plain", "flash"):
-    plan = plan_file(
-        "smollm2", ContextParams(n_ctx=2048, flash_attn=mode == "flash")
-    )
-    ours = {
-        f"smollm2.nodes.{mode}": plan.nodes,
-        "smollm2.mapped": plan.mapped,
-        "smollm2.kv.f16": sum(plan.kv),
-        f"smollm2.compute.{mode}.2048": plan.compute,
-    }
-    for name, value in ours.items():
-        theirs = lessons.golden(name)
-        print(
-            f"{name:>27}: llama.cpp {theirs:>11,}  ours {value:>11,}  the same: {theirs == value}"
-        )
+    flash = mode == "flash"
+    params = ContextParams(n_ctx=2048, flash_attn=flash)
+    plan = plan_file("smollm2", params)
+    ours["smollm2.mapped"] = plan.mapped
+    ours["smollm2.kv.f16"] = sum(plan.kv)
+    ours[f"smollm2.nodes.{mode}"] = plan.nodes
+    ours[f"smollm2.compute.{mode}.2048"] = plan.compute
+
+print(f"{'':>26} {'llama.cpp':>12} {'ours':>12}")
+for name, value in ours.items():
+    theirs = lessons.golden(name)
+    same = "the same" if theirs == value else "OTHER"
+    print(f"{name:>26} {theirs:>12,} {value:>12,}  {same}")
 
 # %% [markdown]
+# And the text? If you have llama.cpp in a wheel (`pip install "vizggml[oracle]"`), the next cell asks it now, in a process
+# of its own; else it takes the answer that was recorded. Both models go on with a prompt that leaves little choice, 24 tokens
+# long. (Sizes are MiB, as in llama.cpp's log.)
+
+# %%
+theirs = lessons.ask_llama_cpp("1, 2, 3, 4, 5, 6,", 24, n_ctx=2048)
+context = smol.context(n_ctx=2048, n_threads=1)
+text = written(context, "1, 2, 3, 4, 5, 6,", 24)
+
+
+def mib(n):
+    return f"{n / 2**20:.2f}"
+
+
+print(f"{'':>8} {'llama.cpp':>27} {'ours':>27}")
+for what, a, b in (
+    ("text", repr(theirs.text), repr(text)),
+    ("weights", theirs.mapped, mib(plan.mapped)),
+    ("KV cache", theirs.kv, mib(sum(plan.kv))),
+    ("output", theirs.output, mib(plan.output)),
+):
+    print(f"{what:>8} {a:>27} {b:>27}")
+print("llama.cpp's side:", theirs.source)
+
+# %% [markdown]
+# (Why this prompt? Where two tokens are nearly as probable, the order of a sum decides, and llama.cpp parts from itself, with
+# flash attention and without. Compare texts only where no second token comes close.)
+#
 # The order of it all is in `llama_context::decode` and `process_ubatch` (`src/llama-context.cpp`); you have seen the names of
 # the rest beside the path.
-
-# %% [markdown]
+#
 # ## Change this and watch
 #
 # Here are your laptop and a model. Watch which of the two lines grows with `n_ctx`, and which with `kind`. Try `llama-70b`,
@@ -397,18 +413,12 @@ memory, shape, kind, n_ctx = 16e9, "llama-7b", "F16", 4096
 # %%
 plan = planned(shape, kind, n_ctx)
 left = memory - plan.allocated
-print(
-    f"allocated {gb(plan.allocated)}, which must fit; {gb(left)} are left"
-)
-print(
-    f"mapped    {gb(plan.mapped)}, {gb(plan.copied)} of it only to be copied"
-)
-print("the rest stays in memory, if it fits into what is left")
-print(
-    "it fits"
-    if left >= plan.mapped - plan.copied
-    else "it does not: pages will be fetched again"
-)
+print(f"allocated {gb(plan.allocated)}, which must fit;", end=" ")
+print(f"{gb(left).strip()} are left")
+print(f"mapped    {gb(plan.mapped)},", end=" ")
+print(f"{gb(plan.copied).strip()} of it only to be copied")
+fits = left >= plan.mapped - plan.copied
+print("it fits" if fits else "it does not: pages are fetched again")
 
 # %% [markdown]
 # ## Exercises
@@ -416,8 +426,7 @@ print(
 # Put your answer in place of the three dots. A wrong answer gets a hint; `lessons.solution("12.1")` prints the solution.
 #
 # **12.1** You start Llama 2 7B in `F16` twice, at 4,096 tokens each, from the same file. How many bytes do both take
-# together once all weights have been read? `plan_shape("llama-7b", "F16", ContextParams(n_ctx=4096))` has what you need; an
-# expression will do.
+# together once all weights have been read? `plans["F16"]` has what you need; an expression will do.
 
 # %%
 answer = ...
@@ -431,6 +440,14 @@ lessons.check("12.1", answer)
 # %%
 answer = ...
 lessons.check("12.2", answer)
+
+# %% [markdown]
+# **12.3** Your memory delivers 50 GB (50·10⁹ bytes) a second, and Llama 2 7B in `Q8_0` lies in it. However fast the
+# cores are: how many tokens a second can it write at most? (Leave the cache aside. Within five in a hundred will do.)
+
+# %%
+answer = ...
+lessons.check("12.3", answer)
 
 # %% [markdown]
 # ## What to read next

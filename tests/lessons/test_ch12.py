@@ -14,9 +14,20 @@ KV = 2 * 2 * 32 * 4096 * 4096
 COMPUTE = 105_396_224
 OUTPUT = 4 * 32000
 OWN = KV + COMPUTE + OUTPUT
+IN_Q8_0 = WEIGHTS / 2 * 34 / 32
+"""Blocks of 32 weights in 34 bytes; the norms are too small to count."""
 
 
-@pytest.mark.parametrize(("number", "answer"), [("12.1", WEIGHTS + 2 * OWN), ("12.2", "UCRXL"), ("12.2", "ucrxl")])
+@pytest.mark.parametrize(
+    ("number", "answer"),
+    [
+        ("12.1", WEIGHTS + 2 * OWN),
+        ("12.2", "UCRXL"),
+        ("12.2", "ucrxl"),
+        ("12.3", 50e9 / IN_Q8_0),
+        ("12.3", 7),
+    ],
+)
 def test_right(number: str, answer: Any) -> None:
     assert EXERCISES[number].check(answer) == ""
 
@@ -32,6 +43,10 @@ def test_right(number: str, answer: Any) -> None:
         ("12.2", "UCRBPXL", "built"),
         ("12.2", "URCXL", "order"),
         ("12.2", "XL", "missing"),
+        ("12.3", 50e9 / WEIGHTS, "type"),
+        ("12.3", IN_Q8_0 / 50e9, "inverse"),
+        ("12.3", 50e9 / (IN_Q8_0 + OWN), "cache"),
+        ("12.3", 50, "divide"),
     ],
 )
 def test_wrong(number: str, answer: Any, hint: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from vizggml.errors import VizggmlError
 from vizggml.ggml.types import VIEW_OPS
-from vizggml.lessons import golden
+from vizggml.lessons import asking, golden
 
 RECORDED = Path(__file__).parents[1] / "goldens"
 
@@ -44,6 +44,18 @@ def run(model: str, n_ctx: int, flash: bool, kind: str = "F16") -> dict[str, Any
     return next(
         r for r in runs if tuple(r[k] for k in ("model", "n_ctx", "n_ubatch", "flash_attn", "type_kv")) == wanted
     )
+
+
+def test_output_buffer_of_smollm2_to_two_decimals() -> None:
+    assert round(float(golden("smollm2.output")) / 2**20, 2) == run("smollm2", 2048, True)["output_mib"]
+
+
+def test_text_that_smollm2_wrote() -> None:
+    found: dict[str, Any] = json.loads((RECORDED / "llama_logits.json").read_text())
+    assert found["prompt"] == asking.PROMPT
+    for mode in ("flash", "plain"):
+        greedy = found["greedy"][mode]
+        assert (golden("smollm2.counting"), asking.MAX_TOKENS) == (greedy["text"], len(greedy["tokens"]))
 
 
 @pytest.mark.parametrize("kind", ["f16", "q8_0"])

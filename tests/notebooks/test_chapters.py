@@ -140,11 +140,13 @@ PRINTED = {
         "    32      35  2,512,896 bytes",
     ],
     "12-one-picture": [
-        "The graph is built anew: ubatch.n_tokens (params) was 5, and 1 is needed.",
+        "The graph is built anew: ubatch.n_tokens (params) was 5, and 1",
         "The graph of the last evaluation is used again",
-        "buffers allocated: 0",
+        "0 buffers allocated in them",
         "together  15.73 GB",
-        "smollm2.compute.flash.2048: llama.cpp 107,493,376  ours 107,493,376  the same: True",
+        "smollm2.compute.flash.2048  107,493,376  107,493,376  the same",
+        "    text  ' 7, 8, 9, 10, 11, 12, 13'  ' 7, 8, 9, 10, 11, 12, 13'",
+        "KV cache                       45.00                       45.00",
     ],
 }
 """What a reader must find in a chapter: strides and places that ggml gives, counts of its graphs, its log's sizes."""

@@ -3,8 +3,9 @@
 A chapter's exercises are in a module of its number (`ch05`); a notebook in a folder named `zh` is read in Chinese.
 """
 
+from vizggml.lessons.asking import ask_llama_cpp
 from vizggml.lessons.exercise import Exercise, Text, check, solution
 from vizggml.lessons.goldens import golden
 from vizggml.lessons.telling import tell
 
-__all__ = ["Exercise", "Text", "check", "golden", "solution", "tell"]
+__all__ = ["Exercise", "Text", "ask_llama_cpp", "check", "golden", "solution", "tell"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import isclose
 from typing import Any
 
 from vizggml.lessons.exercise import Exercise, Text
@@ -22,6 +23,8 @@ STAGES = {
     "LogitsReady": "L",
 }
 """Kinds of events that begin or end a stage, each with the stage's letter."""
+
+BANDWIDTH = 50e9
 
 
 def _two(answer: Any) -> str:
@@ -56,6 +59,18 @@ def _path(answer: Any) -> str:
     if set("BP") & set(got):
         return "built"
     return "order" if sorted(got) == sorted(want) else "missing"
+
+
+def _speed(answer: Any) -> str:
+    got = float(answer)
+    f16, q8_0 = (plan_shape("llama-7b", kind, ContextParams(n_ctx=4096)) for kind in ("F16", "Q8_0"))
+    known = {
+        "": BANDWIDTH / q8_0.mapped,
+        "type": BANDWIDTH / f16.mapped,
+        "inverse": q8_0.mapped / BANDWIDTH,
+        "cache": BANDWIDTH / (q8_0.mapped + q8_0.allocated),
+    }
+    return next((hint for hint, value in known.items() if isclose(got, value, rel_tol=0.05)), "divide")
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -96,7 +111,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "order": Text(
                 "The right stages, in a wrong order. Does the decision about reuse need to know the cells?",
-                "阶段都对，次序不对。还不知道注意力要看多少个单元时，能决定是否复用吗？",
+                "阶段都对，次序不对。还不知道注意力要看多少个单元时，能决定是否重用吗？",
             ),
             "missing": Text(
                 "Go through the printed path of Decode 2, line by line.", "把打印出来的 Decode 2 一行一行对一遍。"
@@ -104,7 +119,29 @@ EXERCISES: dict[str, Exercise] = {
         },
         Text(
             "UCRXL: ubatch, cells, the decision, computing, logits. Nothing is tokenized, built or placed.",
-            "UCRXL：ubatch、单元、复用的决定、计算、logits。没有切分、建图和放置。",
+            "UCRXL：ubatch、单元、重用的决定、计算、logits。没有切分、建图和放置。",
+        ),
+    ),
+    "12.3": Exercise(
+        _speed,
+        {
+            "type": Text(
+                "That would be F16. How large is the mapping in Q8_0?", "这是 F16 的结果。Q8_0 的映射有多大？"
+            ),
+            "inverse": Text("Those are seconds a token.", "这是每个 token 要几秒。"),
+            "cache": Text(
+                "Leave out what is allocated: it is the weights that every token reads.",
+                "分配的部分不要算：每个 token 都要读的是权重。",
+            ),
+            "divide": Text(
+                "Every token reads every weight. How often does the mapping in Q8_0 go into 50 GB?",
+                "每个 token 都要读全部权重。50 GB 里有几个 Q8_0 的映射？",
+            ),
+        },
+        Text(
+            '50e9 / plans["Q8_0"].mapped: about 7 tokens a second. Fewer bits are not only less memory '
+            "but more tokens a second.",
+            '50e9 / plans["Q8_0"].mapped，大约每秒 7 个 token。比特少，不只省内存，也写得更快。',
         ),
     ),
 }

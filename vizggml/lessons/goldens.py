@@ -20,6 +20,7 @@ LLAMA_GRAPHS = "tests/goldens/llama_graphs.json.gz"
 LLAMA_BUFFERS = "tests/goldens/llama_buffers.json"
 LLAMA_QUANTIZE = "tests/goldens/llama_quantize.json.gz"
 LLAMA_PLAN = "tests/goldens/llama_plan.json"
+LLAMA_LOGITS = "tests/goldens/llama_logits.json"
 LLAMA_REUSE = "tests/goldens/llama_reuse.json"
 GEMMA3 = "tests/goldens/gemma3.json"
 
@@ -34,6 +35,8 @@ GOLDENS: dict[str, Golden] = {
     "smollm2.compute.plain.2048x1": Golden(203552, "bytes", "tests/goldens/llama_buffers.json"),
     "smollm2.mapped": Golden(96576768, "bytes", LLAMA_BUFFERS),
     "smollm2.kv.f16": Golden(47185920, "bytes", LLAMA_BUFFERS),
+    "smollm2.output": Golden(196608, "bytes: a score for each of 49,152 tokens", LLAMA_BUFFERS),
+    "smollm2.counting": Golden(" 7, 8, 9, 10, 11, 12, 13", "24 tokens of text", LLAMA_LOGITS),
     "smollm2.kv.f16.nodes": Golden(936, "nodes", LLAMA_BUFFERS),
     "smollm2.kv.q8_0": Golden(25067520, "bytes", LLAMA_BUFFERS),
     "smollm2.kv.q8_0.nodes": Golden(1296, "nodes", LLAMA_BUFFERS),
