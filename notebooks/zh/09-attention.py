@@ -272,7 +272,7 @@ for side in (256, 64):
     print(f"    {4 * 16 * floats:,} bytes on 16 threads")
 
 # %% [markdown]
-# 可见那篇介绍说的是 256 x 256 的块。如今的 llama.cpp 用 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。两种引擎都能规划。
+# 可见那篇介绍说的是 256 x 256 的块。如今的 llama.cpp 用 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。这两种，引擎都能规划。
 
 
 # %%

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -20,10 +21,13 @@ from vizggml.events import (
     NodeEnd,
     TensorId,
 )
+from vizggml.llama.batch import Batch, split
+from vizggml.llama.cparams import ContextParams, CParams
+from vizggml.llama.kv_cache_iswa import create_memory
 from vizggml.llama.model import load_model
 from vizggml.timeline.record import record
 from vizggml.timeline.tracks import Tracks
-from vizggml.views.kv import cache_at
+from vizggml.views.kv import LEFT, WIDE, cache_at, caches_at
 from vizggml.views.pictures import picture
 from vizggml.views.svg import Svg
 
@@ -67,6 +71,46 @@ def test_what_the_evaluation_writes_is_empty_until_its_layer_has_written_it(two:
     assert cache.pending.tolist() == [[False, False, True, True], [False, True, True, True]]
     drawn = [r for r in rects(picture(two, "kv", written[8 + 2]), "page") if r.get("x") is not None]
     assert len(drawn) == 2 + 3
+
+
+@pytest.fixture(scope="module")
+def windows() -> Tracks:
+    """Layer 3 sees everything, layers 0 to 2 the last 40 positions: 384 tokens, 64 at a time."""
+    model = load_model("tiny")
+    hparams = replace(model.hparams, n_swa=40, swa_layers=(True, True, True, False))
+    cparams = CParams.resolve(ContextParams(n_ctx=768, n_ubatch=64, swa_full=False), hparams)
+    with record() as trace:
+        memory = create_memory(hparams, cparams, ggml.cpu_buffer_type())
+        for first in range(0, 384, 64):
+            for ubatch in split(Batch.of([5] * 64, first), 64):
+                for met in memory.init_batch([ubatch]) or []:
+                    met.apply(ubatch)
+    memory.free()
+    model.close()
+    return trace.tracks()
+
+
+def test_of_two_caches_both_are_drawn(windows: Tracks) -> None:
+    """The one with a window has 40 + 64 cells, to a multiple of 256: position 256 is in cell 0 again. Of the positions
+    that it holds, 128 to 383, the newest sees the last 40."""
+    whole, narrow = caches_at(windows, len(windows) - 1)
+    assert (whole.n_cells, narrow.n_cells) == (768, 256)
+    assert not whole.left.any()
+    assert sorted(narrow.pos[~narrow.left].tolist()) == list(range(344, 384))
+    figure = picture(windows, "kv", len(windows) - 1)
+    text = words(figure)
+    assert "Layer 3 sees every position: 384 of 768 cells taken, 192 KiB of 384 KiB" in text
+    assert "Layers 0 to 2 see the last 40 positions: 256 of 256 cells taken, 384 KiB of 384 KiB" in text
+    assert [int(t) for t in text[text.index("pos", text.index("cell")) + 1 :] if t.isdigit()][:3] == [256, 280, 300]
+    pale = [float(r.get("width", 0)) for r in rects(figure, "page") if r.get("opacity")]
+    assert sum(pale) == pytest.approx(2 * 216 / 256 * WIDE, abs=1)
+
+
+def test_where_a_run_of_positions_begins_it_is_told(windows: Tracks) -> None:
+    """Cell 128 holds the oldest, 128, after 383: above it stands its number, though no round one."""
+    figure = picture(windows, "kv", len(windows) - 1)
+    at = {t.text: float(t.get("x", 0)) for t in ET.fromstring(figure).iter(f"{SVG}text") if t.get("class") == "name on"}
+    assert at["128"] == pytest.approx(LEFT + 128 * WIDE / 256 + 2, abs=0.1)
 
 
 @pytest.mark.parametrize("no_alloc", [True, False])

@@ -20,6 +20,9 @@ POSITIONS = 20.0
 LAYER = 14.0
 MOST = 150.0
 FEWEST = 32
+BETWEEN = 22.0
+ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+CHARACTER = 7.0
 SEQUENCES = (0, 3, 2, 1, 4)
 """Families whose colours sequences wear, as in the player."""
 
@@ -27,7 +30,8 @@ SEQUENCES = (0, 3, 2, 1, 4)
 @dataclass(frozen=True)
 class Cache:
     """A cache at one step. `seq` and `pos` are -1 where a cell is free; `slot` are runs of cells (first, how many) that
-    the newest tokens went to, and `pending` says for K and V which layers have not written them yet."""
+    the newest tokens went to, `pending` says for K and V which layers have not written them yet, and `left` marks cells
+    that no later token sees, as they have left the window."""
 
     n_cells: int
     n_layer: int
@@ -36,12 +40,27 @@ class Cache:
     pos: NDArray[np.int64]
     slot: list[tuple[int, int]]
     pending: NDArray[np.bool_]
+    left: NDArray[np.bool_]
     words: str
+
+
+def caches_at(tracks: Tracks, step: int) -> list[Cache]:
+    """The cache that the step is about, or both of a model whose layers see everything or a window."""
+    made = tracks.track("cache")
+    number = _number(tracks, step)
+    windowed = np.flatnonzero((made["n_swa"][1:] > 0) & (made["n_swa"][:-1] <= 0))
+    pairs = [made["cache"][r : r + 2].tolist() for r in windowed]
+    numbers = next((pair for pair in pairs if number in pair), [number])
+    found = [_cache(tracks, step, number, alone=len(numbers) == 1) for number in numbers]
+    return [cache for cache in found if cache]
 
 
 def cache_at(tracks: Tracks, step: int) -> Cache | None:
     """The cache that the step is about: its event's, else the one that took tokens last. None where there is none."""
-    number = _number(tracks, step)
+    return _cache(tracks, step, _number(tracks, step), alone=True)
+
+
+def _cache(tracks: Tracks, step: int, number: int, *, alone: bool) -> Cache | None:
     made = tracks.track("cache")
     found = np.flatnonzero(made["cache"] == number)
     cells = tracks.track("cell")
@@ -60,8 +79,28 @@ def cache_at(tracks: Tracks, step: int) -> Cache | None:
     taken = int((seq >= 0).sum())
     nbytes = sum(int(made[f"nbytes_{side}"][found[0]]) for side in "kv") if len(found) else 0
     size = f", {show_bytes(round(nbytes / n_cells * taken))} of {show_bytes(nbytes)}" if nbytes else ""
-    words = f"{taken:,} of {n_cells:,} cells taken{size}{_heads(tracks, number)}"
-    return Cache(n_cells, n_layer, used, seq, pos, slot, pending, words)
+    window = int(made["n_swa"][found[0]]) if len(found) else 0
+    seen = f"the last {window:,} positions" if window > 0 else "every position"
+    which = "" if alone else f"{_layers(tracks, number, n_layer)} {seen}: "
+    words = f"{which}{taken:,} of {n_cells:,} cells taken{size}{_heads(tracks, number)}"
+    return Cache(n_cells, n_layer, used, seq, pos, slot, pending, _left(seq, pos, slot, window), words)
+
+
+def _left(
+    seq: NDArray[np.int64], pos: NDArray[np.int64], slot: list[tuple[int, int]], window: int
+) -> NDArray[np.bool_]:
+    newest = next((c for first, n in slot[-1:] for c in reversed(range(first, first + n)) if seq[c] >= 0), -1)
+    if window <= 0 or newest < 0:
+        return np.zeros(len(seq), np.bool_)
+    left: NDArray[np.bool_] = (seq == seq[newest]) & (pos[newest] - pos >= window)
+    return left
+
+
+def _layers(tracks: Tracks, number: int, n_layer: int) -> str:
+    kept = tracks["cache_layer.layer"][tracks["cache_layer.cache"] == number].tolist() or list(range(n_layer))
+    together = len(kept) > 2 and kept == list(range(kept[0], kept[-1] + 1))
+    said = f"{kept[0]} to {kept[-1]}" if together else ", ".join(map(str, kept))
+    return f"Layers {said} see" if len(kept) > 1 else f"Layer {said} sees"
 
 
 def _number(tracks: Tracks, step: int) -> int:
@@ -116,6 +155,10 @@ def draw_cache(cache: Cache) -> Pane:
             h, faint = (POSITIONS, "") if name == "pos" else (high, ' opacity="0.82"')
             x, w = LEFT + first * room, max(0.6, n * room - gap)
             out.append(f'<rect class="{colour}" x="{x:.2f}" y="{y:g}" width="{w:.2f}" height="{h:g}"{faint}/>')
+    for first, n, _ in _runs(np.where(cache.left, 0, -1)[:shown], room):
+        for y in (tops["K"], tops["V"]):
+            box = f'x="{LEFT + first * room:.2f}" y="{y:g}" width="{n * room:.2f}" height="{high:g}"'
+            out.append(f'<rect class="page" {box} opacity="0.62"/>')
     out += _positions(cache, shown, room)
     each = high / cache.n_layer
     if each >= 4:
@@ -152,12 +195,26 @@ def _runs(seq: NDArray[np.int64], room: float) -> list[tuple[int, int, int]]:
 
 
 def _positions(cache: Cache, shown: int, room: float) -> list[str]:
-    if room < 7.0 * len(str(cache.pos[:shown].max(initial=0))):
-        return []
-    return [
-        f'<text class="name on mid" x="{LEFT + (cell + 0.5) * room:.1f}" y="14">{cache.pos[cell]}</text>'
-        for cell in np.flatnonzero(cache.pos[:shown] >= 0).tolist()
-    ]
+    """Of each cell; where there is no room for that, at the beginning of each run and at round numbers."""
+    pos, seq = cache.pos[:shown], cache.seq[:shown]
+    need = CHARACTER * len(str(pos.max(initial=0)))
+    taken = np.flatnonzero(seq >= 0).tolist()
+    if room >= need:
+        return [
+            f'<text class="name on mid" x="{LEFT + (cell + 0.5) * room:.1f}" y="14">{pos[cell]}</text>'
+            for cell in taken
+        ]
+    every = next((n for n in ROUND if n * room >= 1.6 * need), ROUND[-1])
+    begins = np.append(True, (np.diff(pos) != 1) | (np.diff(seq) != 0))
+    ends = [*np.flatnonzero(begins).tolist(), shown]
+    out, free = [], -1.0
+    for cell in taken:
+        x = LEFT + cell * room + 2
+        end = ends[int(np.searchsorted(ends, cell, side="right"))]
+        if (begins[cell] or pos[cell] % every == 0) and x >= free and (end - cell) * room >= need:
+            out.append(f'<text class="name on" x="{x:.1f}" y="14">{pos[cell]}</text>')
+            free = x + need + 5
+    return out
 
 
 def _foot(cache: Cache, y: float) -> list[str]:
@@ -172,7 +229,12 @@ def _foot(cache: Cache, y: float) -> list[str]:
 
 
 def kv_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
-    cache = cache_at(tracks, step)
-    detail = DETAILS["kv"]
-    pane = draw_cache(cache) if cache else sheet.table(detail.columns, [], empty="No cache stands at this step.")
+    body: list[str] = []
+    y = 0.0
+    for cache in caches_at(tracks, step):
+        y += BETWEEN if body else 0.0
+        lines, high = draw_cache(cache)
+        body += [f'<g transform="translate(0,{y:g})">', *lines, "</g>"]
+        y += high
+    pane = (body, y) if body else sheet.table(DETAILS["kv"].columns, [], empty="No cache stands at this step.")
     return sheet.sheet(tracks, step, "KV cache", pane, theme=theme)
