@@ -45,7 +45,7 @@ def tell_layers(gguf: GGUF, told: dict[str, int]) -> None:
 def pages_watched(ctx: Context, mapped: MappedFile, gguf: GGUF | None = None) -> Iterator[None]:
     """While a decode runs inside, ask for residency whenever a layer and the output are done: PagesResident events.
 
-    With the `gguf` that is mapped also which layer's pages came: a LayerResident event for each that changed.
+    With the `gguf` that is mapped also which layer's pages came: before it a LayerResident event for each that changed.
     Nodes are then computed one by one, as with any hook. Nothing is asked while nobody listens.
     """
     before = ctx.after_node
@@ -57,9 +57,9 @@ def pages_watched(ctx: Context, mapped: MappedFile, gguf: GGUF | None = None) ->
         if before is not None:
             before(t)
         if bus.on and (t.name.startswith("l_out-") or t.name == "result_output"):
-            mapped.residency()
             if gguf is not None:
                 tell_layers(gguf, told)
+            mapped.residency()
 
     ctx.after_node = after_node
     try:
