@@ -16,6 +16,7 @@
 #
 # A model writes one token, adds it to the text, and begins again. To choose the next token, attention looks at *all*
 # tokens so far. Must the whole text go through the model each time? Try it: let the tiny model write like that.
+# `decode` takes tokens and gives the scores of what may follow, `clear` makes the model forget what it was given.
 
 # %%
 import time
@@ -360,8 +361,9 @@ for cache in memory.caches:
 # %% [markdown]
 # ## Fewer bytes a number
 #
-# A cache may be quantized, like weights. `Q8_0` keeps 32 numbers in 34 bytes, `Q4_0` in 18 ([chapter
-# 10](10-quantization.ipynb)). SmolLM2, at 2,048 tokens, planned for three types:
+# Groups and windows are decided when a model is trained. What can you save with any model? A cache may be quantized,
+# like weights. `Q8_0` keeps 32 numbers in 34 bytes, `Q4_0` in 18 ([chapter 10](10-quantization.ipynb)). SmolLM2, at
+# 2,048 tokens, planned for three types:
 
 
 # %%

@@ -15,8 +15,9 @@
 # # Chapter 9: Scratch and attention
 #
 # The compute buffer has a place for the result of each node ([chapter 7](07-plan.ipynb)). But a kernel may need memory
-# on the way to its result. A matrix product with quantized weights first turns its activations into `Q8_0`. Softmax
-# needs a row to work in. These bytes are no tensor, and nobody reads them when the node is done. Where do they lie?
+# on the way to its result. A matrix product with quantized weights first turns its other operand, the activations, into
+# `Q8_0`. Softmax needs a row to work in. These bytes are no tensor, and nobody reads them when the node is done. Where
+# do they lie?
 
 # %% [markdown]
 # ## Maximum, not sum

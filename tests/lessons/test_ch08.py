@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
@@ -17,6 +18,15 @@ F16 = 2 * 28 * 32768 * 8 * 128 * 2
 )
 def test_right(number: str, answer: Any) -> None:
     assert EXERCISES[number].check(answer) == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"), [("08.1", "3758096384"), ("08.2", "1996488704"), ("08.3", "1536"), ("08.4", "[2, 3, 4, 8]")]
+)
+def test_the_solution_says_what_is_accepted(number: str, answer: str) -> None:
+    assert EXERCISES[number].check(ast.literal_eval(answer)) == ""
+    assert answer in EXERCISES[number].solution.en
+    assert answer in EXERCISES[number].solution.zh
 
 
 @pytest.mark.parametrize(
@@ -43,4 +53,3 @@ def test_right(number: str, answer: Any) -> None:
 def test_wrong(number: str, answer: Any, hint: str) -> None:
     assert EXERCISES[number].check(answer) == hint
     assert EXERCISES[number].hints[hint].zh
-    assert "1996488704" in EXERCISES["08.2"].solution.en

@@ -47,6 +47,22 @@ def test_right(number: str, answer: Any) -> None:
     assert EXERCISES[number].check(answer) == ""
 
 
+@pytest.mark.parametrize(("number", "answer"), [("09.1", "3512"), ("09.2", "1073741824"), ("09.3", "1310720")])
+def test_the_solution_says_what_is_accepted(number: str, answer: str) -> None:
+    assert EXERCISES[number].check(int(answer)) == ""
+    assert answer in EXERCISES[number].solution.en
+    assert answer in EXERCISES[number].solution.zh
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_code_of_the_solution_is_accepted(language: str) -> None:
+    lines = getattr(EXERCISES["09.4"].solution, language).splitlines()
+    code = [line for line in lines if line.startswith(("def ", "    "))]
+    defined: dict[str, Any] = {"np": np}
+    exec("\n".join(code), defined)
+    assert EXERCISES["09.4"].check(defined["merge"]) == ""
+
+
 @pytest.mark.parametrize(
     ("number", "answer", "hint"),
     [
