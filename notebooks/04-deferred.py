@@ -260,19 +260,20 @@ def fastest(work, times=12):
     return min(took) * 1e3
 
 
-def parts_of_a_step():
+def time_a_step():
     context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
     context.decode([5])
     graph = context.step_graph(1)
     galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
-    yield "build the graph", context.step_graph
-    yield "plan its places", lambda: galloc.reserve(graph)
-    yield "compute it     ", lambda: context.decode([5])
+    built = fastest(context.step_graph)
+    planned = fastest(lambda: galloc.reserve(graph))
+    computed = fastest(lambda: context.decode([5]))
+    print(f"build the graph  {built:.1f} ms")
+    print(f"plan its places  {planned:.1f} ms")
+    print(f"compute it       {computed:.1f} ms")
 
 
-for name, work in parts_of_a_step():
-    print(f"{name}  {fastest(work):.1f} ms")
-work = None
+time_a_step()
 
 # %% [markdown]
 # Building in Python is much slower than in C++, and the tiny model has little to compute, so this exaggerates. But in

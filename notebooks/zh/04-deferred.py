@@ -151,7 +151,7 @@ def asked(build):
 
 
 # %% [markdown]
-# **op。**它必须能一边读一边盖掉所读的东西，逐个元素或者逐行（`ggml_op_can_inplace` 列出了这样的 op）。矩阵乘法要反复读各行，不行。
+# **op**：它必须能一边读一边盖掉所读的东西，逐个元素或者逐行（`ggml_op_can_inplace` 列出了这样的 op）。矩阵乘法要反复读各行，不行。
 
 
 # %%
@@ -162,7 +162,7 @@ def product(c, w, i):
 _ = asked(product)
 
 # %% [markdown]
-# **内存归谁。**来源必须在规划可以分配的内存里。权重不是；那就问下一个来源。
+# **内存归谁**：来源必须在规划可以分配的内存里。权重不是；那就问下一个来源。
 
 
 # %%
@@ -173,7 +173,7 @@ def weight_first(c, w, i):
 _ = asked(weight_first)
 
 # %% [markdown]
-# **输出。**全部算完之后，你还要读它。
+# **输出**：全部算完之后，你还要读它。
 
 
 # %%
@@ -185,7 +185,7 @@ def output(c, w, i):
 _ = asked(output)
 
 # %% [markdown]
-# **布局。**类型、形状和步长都必须与结果相同。下面是把一行 `p` 加到 `w` 的每一行上。
+# **布局**：类型、形状和步长都必须与结果相同。下面是把一行 `p` 加到 `w` 的每一行上。
 
 
 # %%
@@ -197,7 +197,7 @@ def one_row(c, w, i):
 _ = asked(one_row)
 
 # %% [markdown]
-# **别的读者。**`n` 必须是最后一个读它的。这里后面的加法还要读 `p`。
+# **别的读者**：`n` 必须是最后一个读它的。这里后面的加法还要读 `p`。
 
 
 # %%
@@ -209,7 +209,7 @@ def read_again(c, w, i):
 _ = asked(read_again)
 
 # %% [markdown]
-# **视图。**也不能还有视图等着别人来读。
+# **视图**：也不能还有视图等着别人来读。
 
 
 # %%
@@ -245,19 +245,20 @@ def fastest(work, times=12):
     return min(took) * 1e3
 
 
-def parts_of_a_step():
+def time_a_step():
     context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
     context.decode([5])
     graph = context.step_graph(1)
     galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
-    yield "build the graph", context.step_graph
-    yield "plan its places", lambda: galloc.reserve(graph)
-    yield "compute it     ", lambda: context.decode([5])
+    built = fastest(context.step_graph)
+    planned = fastest(lambda: galloc.reserve(graph))
+    computed = fastest(lambda: context.decode([5]))
+    print(f"build the graph  {built:.1f} ms")
+    print(f"plan its places  {planned:.1f} ms")
+    print(f"compute it       {computed:.1f} ms")
 
 
-for name, work in parts_of_a_step():
-    print(f"{name}  {fastest(work):.1f} ms")
-work = None
+time_a_step()
 
 # %% [markdown]
 # Python 建图比 C++ 慢得多，tiny 模型要算的又少，所以这里的比重是夸大了的。但在 C++ 里，这也是每个 token 都要做的事，而且多半白做：下一个 token 的图，建出来还是一样。
@@ -296,26 +297,26 @@ vg.view(trace, panes=["reuse"], step=decided, height=780)
 # %% [markdown]
 # ## 逐个打破
 #
-# **token 的个数。**从一个变成两个：每个张量都宽了一倍。
+# **token 的个数**：从一个变成两个，每个张量都宽了一倍。
 
 # %%
 _ = decode([5, 7])
 
 # %% [markdown]
-# **输出的个数。**还是两个 token，但这次两个的 logits 你都要。最后一层只算被要求的那些行。
+# **输出的个数**：还是两个 token，但这次两个的 logits 你都要。最后一层只算被要求的那些行。
 
 # %%
 _ = decode([5, 7], outputs=[0, 1])
 
 # %% [markdown]
-# **没有输出。**这样的图另存一份。但被检查的永远只是最近算过的那个图：另一个图的位置，早已给了别人。
+# **没有输出**：这样的图另存一份。但被检查的永远只是最近算过的那个图：另一个图的位置，早已给了别人。
 
 # %%
 _ = decode([5, 7], outputs=[])
 _ = decode([5, 7], outputs=[0, 1])
 
 # %% [markdown]
-# **序列。**两个 token，各是一段对话的下一个。这里看的是有*几个*不同的序列。
+# **序列**：两个 token，各是一段对话的下一个。这里看的是有*几个*不同的序列。
 
 # %%
 from vizggml.llama.batch import Batch
@@ -326,7 +327,7 @@ batch.add(7, 0, (1,), output=True)
 _ = decode(batch)
 
 # %% [markdown]
-# **cache 变大。**图并不看整个 cache，只看开头的一部分格子，按 256 递增。把它们填满：每次批次的参数都一样，却总有一个 token 需要新的图。
+# **cache 变大**：图并不看整个 cache，只看开头的一部分格子，按 256 递增。把它们填满：每次批次的参数都一样，却总有一个 token 需要新的图。
 
 # %%
 while context.memory.caches[0].cells.used < 255:

@@ -9,6 +9,7 @@ from typing import Any
 import jupytext
 import nbformat
 import pytest
+from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from tests.chapters import build, ran
@@ -194,6 +195,14 @@ def test_both_languages_have_the_same_code(source: Path) -> None:
     assert code[0] == code[1]
     words = [[c.source for c in n.cells if c.cell_type == "markdown"] for n in (here, twin)]
     assert all(max(text) >= "\u4e00" for text in words[0] if text not in words[1])
+
+
+@pytest.mark.parametrize("source", [*SOURCES, *CHINESE], ids=names)
+def test_no_star_is_left_in_the_text(source: Path) -> None:
+    """Beside Chinese, `**...。**` is no mark: what closes must not stand between a full stop and a character."""
+    texts = [MarkdownIt().render(c.source) for c in jupytext.read(source).cells if c.cell_type == "markdown"]
+    words = re.sub(r"<pre>.*?</pre>|<code>.*?</code>|<[^>]+>", "", "\n".join(texts), flags=re.DOTALL)
+    assert "*" not in words
 
 
 @pytest.mark.parametrize("source", [*SOURCES, *CHINESE], ids=names)
