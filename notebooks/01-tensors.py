@@ -127,7 +127,7 @@ print(a.array()[0, 0])
 # %% [markdown]
 # So a weight that a log calls `[576, 1536]` has 1,536 rows of 576 numbers. `mul_mat` wants just that: both operands lie
 # as rows of length `ne[0]`, and each element of the result is the dot product of two rows, both read from left to
-# right. It is therefore not NumPy's `a @ b`, as you may read. In NumPy's words `mul_mat(a, b)` is `b @ a.T`.
+# right. So `mul_mat(a, b)` is not NumPy's `a @ b`, although it is often explained so. It is `b @ a.T`.
 
 # %%
 b = c.new_tensor("F32", (4, 2), name="b").set(range(8))

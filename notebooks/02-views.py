@@ -134,10 +134,24 @@ turned.array()[0, 0, 0, 0] = -1
 print("row 2 of the cache:", cache.array()[0, 0, 2])
 
 # %% [markdown]
-# Nothing counts references here: `view_src` is a bare pointer, in ggml too. When the owner's buffer is freed, its views point
-# at nothing good, and nobody tells them.
+# Nothing counts references here: `view_src` is a bare pointer, in ggml too. When the owner's buffer is freed, nobody tells
+# its views.
+
+# %%
+c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+keys = c.new_tensor("F32", (4,), name="keys")
+tail = ggml.view_1d(c, keys, 2, 8).set_name("tail")
+(buffer,) = ggml.alloc_ctx_tensors_from_buft(c, ggml.cpu_buffer_type())
+
+buffer.free()
+print("bytes in the buffer:", buffer.size)
+print("where tail lies:    ", tail.data)
+
+# %% [markdown]
+# `tail` still points at bytes 8 and on of 32 that were given back. (Python keeps them for as long as somebody points at
+# them. In C whoever asks for memory next may write there.) So the owner must live for as long as its last reader.
 #
-# One party does count: the graph allocator, while it plans ([chapter 5](05-galloc.ipynb)). Here `x` has two views. Nobody
+# One party does count readers: the graph allocator, while it plans ([chapter 5](05-galloc.ipynb)). Here `x` has two views. Nobody
 # but them reads `x` itself, and still its memory must not be given away before the *last reader of the last view*.
 
 # %%

@@ -123,9 +123,22 @@ turned.array()[0, 0, 0, 0] = -1
 print("row 2 of the cache:", cache.array()[0, 0, 2])
 
 # %% [markdown]
-# 这里没有引用计数：`view_src` 只是一个裸指针，在 ggml 里也一样。拥有者的 buffer 一旦释放，它的视图就指向无效的地方，而且没人会通知它们。
+# 这里没有引用计数：`view_src` 只是一个裸指针，在 ggml 里也一样。拥有者的 buffer 释放时，没有人通知它的视图。
+
+# %%
+c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+keys = c.new_tensor("F32", (4,), name="keys")
+tail = ggml.view_1d(c, keys, 2, 8).set_name("tail")
+(buffer,) = ggml.alloc_ctx_tensors_from_buft(c, ggml.cpu_buffer_type())
+
+buffer.free()
+print("bytes in the buffer:", buffer.size)
+print("where tail lies:    ", tail.data)
+
+# %% [markdown]
+# `tail` 仍然指着那 32 字节中从第 8 字节起的一段，而它们已经还掉了。（在 Python 里，只要还有人指着，这些字节就留着；在 C 里，下一个要内存的人就可能写到这里。）所以拥有者必须活到它的最后一个读者之后。
 #
-# 真正计数的只有一处：图分配器，在它做规划的时候（[第 5 章](05-galloc.ipynb)）。下面的 `x` 有两个视图。除了这两个视图，没有谁直接读 `x`；即便如此，在**最后一个视图的最后一个读者**之前，它的内存不能让出去。
+# 真正数读者的只有一处：图分配器，在它做规划的时候（[第 5 章](05-galloc.ipynb)）。下面的 `x` 有两个视图。除了这两个视图，没有谁直接读 `x`；即便如此，在**最后一个视图的最后一个读者**之前，它的内存不能让出去。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)

@@ -38,6 +38,7 @@ PRINTED = {
     "02-views": [
         "turned  made from head    view_src cache  view_offs 40",
         "offset 176 + 96 bytes ends past its 256 bytes",
+        "where tail lies:     Address(8 of 32)",
         "After z nobody needs x: its 128 B at offset 0 of chunk 0 are free again.",
         "  8 SET_ROWS",
         "[0. 0. 7. 7.]",
