@@ -85,13 +85,17 @@ def failure(source: Path, cell: Any, number: int, error: Exception) -> str:
 
 
 def together(outputs: list[Any]) -> list[Any]:
-    """What a cell prints between two displays as one output, as it stands on the screen; plots with no date in them."""
+    """What a cell prints between two displays as one output, complaints apart; plots with no date in them."""
     joined: list[Any] = []
+    streams: dict[str, Any] = {}
     for output in outputs:
-        last = joined[-1] if joined else None
-        if output.output_type == "stream" and last is not None and last.get("name") == output.name:
-            last.text += output.text
+        if output.output_type != "stream":
+            streams = {}
+        elif output.name in streams:
+            streams[output.name].text += output.text
             continue
+        else:
+            streams[output.name] = output
         if SVG in output.get("data", {}):
             output.data[SVG] = PROLOG.sub("", output.data[SVG]).strip()
         joined.append(output)
@@ -143,16 +147,15 @@ def still(notebook: Any) -> Any:
 
 
 def figures(notebook: Any) -> list[tuple[str, str]]:
-    """Every SVG among the outputs with what it shows: the player's panes, or "figure"."""
+    """Every SVG among the outputs with what it shows: the pane that a player has alone, "step" of others, or "figure"."""
     found = []
     for cell in notebook.cells:
         outputs = cell.outputs if cell.cell_type == "code" else []
         for output, after in zip(outputs, [*outputs[1:], None], strict=False):
             data = output.get("data", {})
             if SVG in data:
-                shown = "figure" if WIDGET not in data else "player"
-                if shown == "player" and after is not None and is_kept(after):
-                    shown = "-".join(Kept(after.data["text/html"]).panes) or "player"
+                panes = Kept(after.data["text/html"]).panes if after is not None and is_kept(after) else []
+                shown = panes[0] if len(panes) == 1 else "step" if WIDGET in data else "figure"
                 found.append((shown, data[SVG]))
     return found
 
