@@ -119,20 +119,23 @@ def playing(notebook: Any) -> tuple[Any, Players]:
 def figured(outputs: list[Any], players: Players) -> list[Any]:
     """A cell's outputs as a page shows them: players as figures, no stderr."""
     shown, drawn = [], ""
-    for output in outputs:
+    outputs = [output for output in outputs if output.get("name") != "stderr"]
+    for output, after in zip(outputs, [*outputs[1:], None], strict=False):
         data = output.get("data", {})
-        if output.get("name") == "stderr":
-            continue
-        if build.WIDGET in data and build.SVG in data:
+        if build.WIDGET in data and after is not None and build.is_kept(after):
             drawn = data[build.SVG]
         elif build.is_kept(output):
-            figure = players.figure(Kept(data["text/html"]), drawn)
-            shown.append(new_output("display_data", {"text/html": figure}))
+            shown.append(as_html(players.figure(Kept(data["text/html"]), drawn)))
         elif build.SVG in data:
-            shown.append(new_output("display_data", {"text/html": f'<figure class="still">{data[build.SVG]}</figure>'}))
+            shown.append(as_html(f'<figure class="still">{data[build.SVG]}</figure>'))
         else:
+            data.pop(build.WIDGET, None)
             shown.append(output)
     return shown
+
+
+def as_html(text: str) -> Any:
+    return new_output("display_data", {"text/html": text})
 
 
 def body_of(notebook: Any) -> Markup:
