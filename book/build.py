@@ -147,7 +147,7 @@ def still(notebook: Any) -> Any:
 
 
 def figures(notebook: Any) -> list[tuple[str, str]]:
-    """Every SVG among the outputs with what it shows: the pane that a player has alone, "step" of others, or "figure"."""
+    """Every SVG among the outputs with what it shows: a pane that is alone, "step" for several, or "figure"."""
     found = []
     for cell in notebook.cells:
         outputs = cell.outputs if cell.cell_type == "code" else []
