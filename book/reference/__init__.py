@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from reference import formats
+from reference.added import EXAMPLES, pieces
 from reference.api import Entry, Reader, home_of
 from reference.commands import commands
 from reference.markup import Names, Writer, origin, slug
@@ -32,6 +33,7 @@ WORDS = (
 )
 TRACE_FILE = "How a recording is kept (`.vgt`), to the byte: enough to write a reader."
 GRAPH_FILE = "A computation graph as JSON, and the JSON answers of `vizggml alloc` and `vizggml plan`."
+EXTEND = "An op, an architecture, an event or a pane, each with a whole example that a test tries."
 COMMANDS = (
     "`vizggml COMMAND --help` says the same in a terminal. A model is `tiny`, `smollm2`, or the path of a GGUF file. "
     "With `--json` a command answers with one JSON object on one line, and nothing else, on standard output."
@@ -149,6 +151,11 @@ class Maker:
             **formats.graph_limits(),
         )
 
+    def extend(self) -> Sheet:
+        """How to add something, with the examples that are tried by a test."""
+        examples = {name: pieces(name) for name in EXAMPLES}
+        return self.written("extend", "How to add something", EXTEND, pieces=examples)
+
     def command_line(self) -> Sheet:
         told = list(commands())
         codes = inspect.getdoc(cli).partition("\n\n")[2]
@@ -164,7 +171,7 @@ def make_reference() -> Iterator[Sheet]:
         sheet, told = maker.room(room)
         sheets.append(sheet)
         entries += told
-    sheets += [maker.command_line(), maker.events(), *maker.files()]
+    sheets += [maker.command_line(), maker.events(), *maker.files(), maker.extend()]
     names = sorted(((e.name, maker.names.urls[e.path]) for e in entries), key=lambda named: named[0].lower())
     title = "Reference"
     yield maker.sheet("index.html", title, WORDS, "index.html.j2", words=WORDS, sheets=sheets, names=names)
