@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 
+from vizggml import lessons
+
 
 @dataclass(frozen=True)
 class Group:
@@ -180,7 +182,7 @@ LESSONS = Room(
     "lessons.html",
     "vizggml.lessons",
     "What the chapters' cells call: `from vizggml import lessons`.",
-    (group("Exercises and figures", "vizggml.lessons", "check solution tell golden Exercise Text"),),
+    (group("Exercises and figures", "vizggml.lessons", " ".join(lessons.__all__)),),
 )
 
 ROOMS = (FACE, ENGINE, LLAMA, FIGURES, LESSONS)
