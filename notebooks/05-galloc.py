@@ -22,13 +22,14 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 
-def load(name, flash_attn=False):
-    return vg.load_model(name).context(
+def step_of(model, n_tokens, flash_attn=False):
+    context = model.context(
         n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
     )
+    return context.step_graph(n_tokens)
 
 
-step = load("tiny").step_graph(32)
+step = step_of(vg.load_model("tiny"), 32)
 own = [t for t in step.nodes if t.view_src is None]
 print(f"{len(own)} results, {sum(t.nbytes for t in own):,} bytes")
 del own, step
@@ -193,9 +194,8 @@ vg.view(trace, panes=["map", "free", "events"])
 # %% [markdown]
 # ## Why the best fit?
 #
-# You could also take the first block that has room, or the largest. Try all three on six results. Each has a position
-# at which it is made, one at which it is read for the last time, and a size. In the pictures a row is 32 bytes, a column
-# a position.
+# You could also take the first block that has room, or the largest. `place` tries such a rule on results of which each
+# has a position at which it is made, one at which it is read for the last time, and a size.
 
 
 # %%
@@ -220,6 +220,11 @@ def place(lives, choose):
     return pool.peak, at
 
 
+# %% [markdown]
+# Six results, and all three rules. In the pictures a row is 32 bytes, a column a position.
+
+
+# %%
 def picture(lives, choose):
     peak, at = place(lives, choose)
     yield f"     {choose.__name__}: {peak}"
@@ -350,8 +355,8 @@ def lives_of(graph, in_place=True):
 
 
 g = galloc = c = W = h = norm = y = tensor = None
-context = load("tiny")
-step = context.step_graph(32)
+tiny = vg.load_model("tiny")
+step = step_of(tiny, 32)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.reserve(step)
@@ -407,7 +412,7 @@ RULES = (best, first, worst)
 heads = ("bound", *(rule.__name__ for rule in RULES))
 print(f"{'each':>26}", *(f"{head:>11}" for head in heads))
 for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
-    graph = load(name).step_graph(n_tokens)
+    graph = step_of(vg.load_model(name), n_tokens)
     for in_place in (True, False):
         found = ggml.graph_liveness(graph, in_place=in_place)
         lives = lives_of(graph, in_place)
@@ -419,10 +424,12 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
         )
 
 # %% [markdown]
-# Read the table twice. From *each* to any of the others, nearly everything is saved: it is the reuse that counts.
-# Among the rules the difference is small, best and first fit do not differ at all on these graphs, and there is one on
-# which the worst fit is the best. If you have read that best fit is what makes ggml's memory small: it is not. It is the
-# last readers.
+# From *each* to any of the others nearly everything is saved: it is the reuse that counts. Among the rules the difference
+# is small. Best and first fit do not differ at all on these graphs, and there is one on which the worst fit is the
+# best. If you have read that best fit is what makes ggml's memory small: it is not. It is knowing the last readers.
+#
+# Compare the second line of each, too. Taking over saves much where a source and its result make the peak together, as
+# `kq` and its softmax do in tiny, and hardly anything elsewhere.
 
 # %% [markdown]
 # ## In llama.cpp
@@ -432,7 +439,7 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
 # When llama.cpp starts, it logs the result as `CPU compute buffer size`. SmolLM2, 512 tokens at once:
 
 # %%
-graph = load("smollm2").step_graph(512)
+graph = step_of(vg.load_model("smollm2"), 512)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 theirs = lessons.golden("smollm2.compute.plain.512x512")
 print(f"llama.cpp:    {theirs:>12,} bytes")
@@ -453,7 +460,7 @@ print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
 n_tokens, flash_attn = 32, False
 
 # %%
-graph = load("tiny", flash_attn).step_graph(n_tokens)
+graph = step_of(tiny, n_tokens, flash_attn)
 found = ggml.graph_liveness(graph)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 size = planner.reserve_n_size(graph)[0]
@@ -501,8 +508,8 @@ answer = ...
 lessons.check("05.4", answer)
 
 # %% [markdown]
-# **05.5** Make fragmentation. Give a list of at most four results `(born, died, size)`, sizes multiples of 32, for which
-# best fit takes more than the largest live set. (`place` and `compare` above are there to try.)
+# **05.5** Make fragmentation. Give results like `lives` above, at most four of them, sizes multiples of 32, for which best
+# fit takes more than the largest live set. (`compare` is there to try.)
 
 # %%
 answer = ...

@@ -21,13 +21,14 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 
-def load(name, flash_attn=False):
-    return vg.load_model(name).context(
+def step_of(model, n_tokens, flash_attn=False):
+    context = model.context(
         n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
     )
+    return context.step_graph(n_tokens)
 
 
-step = load("tiny").step_graph(32)
+step = step_of(vg.load_model("tiny"), 32)
 own = [t for t in step.nodes if t.view_src is None]
 print(f"{len(own)} results, {sum(t.nbytes for t in own):,} bytes")
 del own, step
@@ -180,7 +181,7 @@ vg.view(trace, panes=["map", "free", "events"])
 # %% [markdown]
 # ## 为什么取最合适的？
 #
-# 也可以取第一个放得下的块（first fit），或者最大的（worst fit）。用六个结果把三种都试一遍。每个结果有一个产生的位置、一个最后被读的位置，还有大小。图里一行是 32 字节，一列是一个位置。
+# 也可以取第一个放得下的块（first fit），或者最大的（worst fit）。`place` 用这样一条规则来放一组结果：每个结果有一个产生的位置、一个最后被读的位置，还有大小。
 
 
 # %%
@@ -205,6 +206,11 @@ def place(lives, choose):
     return pool.peak, at
 
 
+# %% [markdown]
+# 六个结果，三种规则都试一遍。图里一行是 32 字节，一列是一个位置。
+
+
+# %%
 def picture(lives, choose):
     peak, at = place(lives, choose)
     yield f"     {choose.__name__}: {peak}"
@@ -325,8 +331,8 @@ def lives_of(graph, in_place=True):
 
 
 g = galloc = c = W = h = norm = y = tensor = None
-context = load("tiny")
-step = context.step_graph(32)
+tiny = vg.load_model("tiny")
+step = step_of(tiny, 32)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
 with vg.record() as trace:
     galloc.reserve(step)
@@ -375,7 +381,7 @@ RULES = (best, first, worst)
 heads = ("bound", *(rule.__name__ for rule in RULES))
 print(f"{'each':>26}", *(f"{head:>11}" for head in heads))
 for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
-    graph = load(name).step_graph(n_tokens)
+    graph = step_of(vg.load_model(name), n_tokens)
     for in_place in (True, False):
         found = ggml.graph_liveness(graph, in_place=in_place)
         lives = lives_of(graph, in_place)
@@ -387,7 +393,9 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
         )
 
 # %% [markdown]
-# 这张表要看两遍。从 *each* 到其他任何一列，几乎全省下来了：真正起作用的是重复使用。各种规则之间相差很小：在这些图上 best fit 和 first fit 完全一样，还有一张图上 worst fit 反而最好。如果你读到过“ggml 省内存靠的是 best fit”，其实不是。靠的是知道最后一个读者是谁。
+# 从 *each* 到其他任何一列，几乎全省下来了：真正起作用的是重复使用。各种规则之间相差很小：在这些图上 best fit 和 first fit 完全一样，还有一张图上 worst fit 反而最好。如果你读到过“ggml 省内存靠的是 best fit”，其实不是。靠的是知道最后一个读者是谁。
+#
+# 再比较每一组的第二行。如果峰值正好由一个源和它的结果一起构成（tiny 里的 `kq` 和它的 softmax），就地写能省很多；别处几乎不省。
 
 # %% [markdown]
 # ## 在 llama.cpp 里
@@ -395,7 +403,7 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
 # 这些都在一个文件里：`ggml/src/ggml-alloc.c`。空闲列表在 `ggml_dyn_tallocr_alloc` 和 `ggml_dyn_tallocr_free_bytes`，走图在 `ggml_gallocr_alloc_graph_impl`，就地写在 `ggml_gallocr_allocate_node`。llama.cpp 启动时，把结果记在日志里：`CPU compute buffer size`。SmolLM2，一次 512 个 token：
 
 # %%
-graph = load("smollm2").step_graph(512)
+graph = step_of(vg.load_model("smollm2"), 512)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 theirs = lessons.golden("smollm2.compute.plain.512x512")
 print(f"llama.cpp:    {theirs:>12,} bytes")
@@ -414,7 +422,7 @@ print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
 n_tokens, flash_attn = 32, False
 
 # %%
-graph = load("tiny", flash_attn).step_graph(n_tokens)
+graph = step_of(tiny, n_tokens, flash_attn)
 found = ggml.graph_liveness(graph)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 size = planner.reserve_n_size(graph)[0]
@@ -456,7 +464,7 @@ answer = ...
 lessons.check("05.4", answer)
 
 # %% [markdown]
-# **05.5** 制造碎片。给出最多四个结果 `(born, died, size)`，大小取 32 的倍数，使 best fit 用的内存超过最大的 live set。（上面的 `place` 和 `compare` 可以用来试。）
+# **05.5** 制造碎片。照上面 `lives` 的样子写最多四个结果，大小取 32 的倍数，使 best fit 用的内存超过最大的 live set。（可以用 `compare` 来试。）
 
 # %%
 answer = ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vizggml.ggml.buffer import cpu_buffer_type
@@ -150,7 +150,8 @@ def planned(lives: Lives) -> tuple[int, int]:
 
 
 def _fragmented(answer: Any) -> str:
-    lives = [(int(born), int(died), int(size)) for born, died, size in answer]
+    given = answer.values() if isinstance(answer, Mapping) else answer
+    lives = [(int(born), int(died), int(size)) for born, died, size in given]
     if not lives or any(not 0 <= born <= died < 1000 for born, died, _ in lives):
         return "positions"
     if any(size <= 0 or size % ALIGNMENT for _, _, size in lives):
@@ -281,8 +282,8 @@ EXERCISES: dict[str, Exercise] = {
         _fragmented,
         {
             "positions": Text(
-                "Each result is (born, died, size), with 0 <= born <= died < 1000.",
-                "每个结果写成 (born, died, size)，并且 0 <= born <= died < 1000。",
+                "Each result is (born, died, size), with 0 <= born <= died < 1000, and there is at least one.",
+                "每个结果写成 (born, died, size)，并且 0 <= born <= died < 1000；至少要有一个。",
             ),
             "sizes": Text("Sizes are multiples of 32, above 0.", "大小要是 32 的倍数，且大于 0。"),
             "many": Text("At most four. Three are enough.", "最多四个。三个就够了。"),
@@ -298,12 +299,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
         Text(
-            "[(0, 0, 32), (1, 2, 32), (2, 2, 64)] does not do it: there the first is freed before the second comes.\n"
-            "[(0, 1, 32), (1, 2, 32), (2, 2, 64)] does. The first leaves a hole of 32 below the second, too narrow "
-            "for 64: 128 bytes, though at most 96 live at once.",
-            "[(0, 0, 32), (1, 2, 32), (2, 2, 64)] 不行：第二个来之前，第一个已经释放了。\n"
-            "[(0, 1, 32), (1, 2, 32), (2, 2, 64)] 可以。第一个在第二个下面留下 32 字节的洞，放不下 64："
-            "用了 128 字节，而同时活着的最多 96 字节。",
+            "{'A': (0, 1, 32), 'B': (1, 2, 32), 'C': (2, 2, 64)}\n"
+            "A leaves a hole of 32 below B, too narrow for C: 128 bytes, though at most 96 live at once.",
+            "{'A': (0, 1, 32), 'B': (1, 2, 32), 'C': (2, 2, 64)}\n"
+            "A 在 B 下面留下 32 字节的洞，放不下 C：用了 128 字节，而同时活着的最多 96 字节。",
         ),
     ),
 }
