@@ -51,7 +51,7 @@ def ask_llama_cpp(prompt: str = PROMPT, max_tokens: int = MAX_TOKENS, n_ctx: int
     """
     try:
         return _live(prompt, max_tokens, n_ctx)
-    except (metadata.PackageNotFoundError, OSError, subprocess.SubprocessError, ValueError, KeyError):
+    except (metadata.PackageNotFoundError, OSError, subprocess.SubprocessError, ValueError, LookupError):
         if (prompt, max_tokens, n_ctx) != (PROMPT, MAX_TOKENS, N_CTX):
             raise VizggmlError(f"{prompt!r}: no answer is recorded; pip install 'vizggml[oracle]' to ask now") from None
     return recorded()
