@@ -205,7 +205,8 @@ def make(
             for sheet in make_reference():
                 path = f"reference/{sheet.name}"
                 site.write(Page(path, sheet.title, sheet.body, section="reference", description=sheet.description))
-    progress.end(f"{len(site.written)} pages")
+    (folder / ".nojekyll").touch()
+    progress.end(f"{len(site.written)} pages in {folder}")
     return site.written
 
 
@@ -282,7 +283,7 @@ def main() -> None:
     broken = broken_links(chosen.folder)
     if broken and not chosen.prefix:
         sys.exit("links that lead nowhere:\n" + "\n".join(broken))
-    print(f"open {chosen.folder.resolve() / 'index.html'}")
+    print(f"Open it in a browser: {(chosen.folder / 'index.html').resolve()}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python book/build.py                      # all chapters
     python book/build.py 05                   # those whose name begins so, in both languages
-    python book/build.py --figures pictures   # and every figure as an SVG file in that folder
+    python book/build.py --figures pictures   # no notebooks: every figure, as an SVG file in that folder
 
 What a widget shows is kept as its still picture; widget state is never saved.
 """
@@ -205,7 +205,7 @@ class Progress:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prefix", nargs="?", default="", help="how the names begin")
-    parser.add_argument("--figures", type=Path, help="a folder for the figures")
+    parser.add_argument("--figures", type=Path, help="a folder for the figures; notebooks stay as they are")
     chosen = parser.parse_args()
     sources = [(language, source) for language in LANGUAGES for source in chapters(chosen.prefix, language)]
     if not sources:
@@ -214,17 +214,18 @@ def main() -> None:
     for language, source in sources:
         with progress.chapter(source, language) as told:
             notebook = execute(source)
+            warnings = complaints(notebook)
             if chosen.figures:
                 name = source.stem if language == "en" else f"{source.stem}-{language}"
                 written = write_figures(notebook, name, chosen.figures)
                 told.append(f"{len(written)} figures")
                 drawn += len(written)
-            warnings = complaints(notebook)
-            target = source.with_suffix(".ipynb")
-            nbformat.write(still(notebook), target)
-            told.append(f"{target.stat().st_size / 1024:,.0f} KiB")
+            else:
+                target = source.with_suffix(".ipynb")
+                nbformat.write(still(notebook), target)
+                told.append(f"{target.stat().st_size / 1024:,.0f} KiB")
         progress.warn(warnings)
-    progress.end(f"{len(sources)} notebooks" + (f", {drawn} figures in {chosen.figures}" if chosen.figures else ""))
+    progress.end(f"{drawn} figures in {chosen.figures}" if chosen.figures else f"{len(sources)} notebooks")
 
 
 if __name__ == "__main__":

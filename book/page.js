@@ -7,6 +7,7 @@ function start(frame) {
   const part = (digest) => document.getElementById(`part-${digest}`).textContent;
   frame.srcdoc = frame.dataset.page.replace(/ data-part="([0-9a-f]+)">/g, (_, digest) => `>${part(digest)}`);
   frame.hidden = false;
+  frame.previousElementSibling.setAttribute("aria-hidden", "true");
 }
 
 const near = new IntersectionObserver(
