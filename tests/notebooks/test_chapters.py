@@ -86,7 +86,7 @@ PRINTED = {
     "08-kv-cache": [
         "text of 64: 2,006 tokens given",
         "the same, bit for bit: True",
-        "new token, 7    0    0    0    0    0    0 -inf    0 -inf -inf",
+        "new token, 6    0    0    0 -inf    0    0 -inf -inf -inf -inf",
         "2,147,483,648 bytes: 2.0 GiB",
         "layers [0, 1, 2]: 256 cells, 393,216 bytes",
         " q8_0   25,067,520   25,067,520   25,067,520",
