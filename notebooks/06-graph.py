@@ -98,7 +98,7 @@ print("nodes:", [t.name for t in g.nodes])
 # turns back at once.
 
 # %%
-vg.view(trace, panes=["graph", "counts", "events"])
+vg.view(trace, panes=["graph", "events"])
 
 # %% [markdown]
 # Without the player, the same walk as text:
@@ -171,14 +171,24 @@ x = c.new_tensor("F32", (4,), name="x")
 square = ggml.mul(c, x, x).set_name("square")
 out = ggml.add(c, square, x).set_name("out")
 g = ggml.Graph(c)
-g.build_forward_expand(out)
+with vg.record() as trace:
+    g.build_forward_expand(out)
+    ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve(g)
 print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %% [markdown]
 # You may read that a tensor is freed when its use count reaches zero while the graph runs. ggml's counts never go down.
 # They serve the backends: if a result is used once only, two nodes can be *fused* into one (`ggml_can_fuse`,
-# ggml-impl.h). The allocator keeps counts of its own (children and views), and plays them down to zero before anything
-# runs. Spoil the graph's counts, and its plan stays as it is:
+# `ggml-impl.h`). The allocator keeps counts of its own (children and views), and plays them down to zero before anything
+# runs. Here the plan is nearly done: *children left* has come down to 0, *uses* has not moved. Step back to see it go.
+
+# %%
+kinds = [type(event).__name__ for event in trace.events]
+freed = kinds.index("TensorFreed")
+vg.view(trace, panes=["counts", "events"], step=freed, height=560)
+
+# %% [markdown]
+# Another proof: spoil the graph's counts, and its plan stays as it is.
 
 
 # %%

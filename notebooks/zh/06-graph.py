@@ -93,7 +93,7 @@ print("nodes:", [t.name for t in g.nodes])
 # 一步步走：往下走到 `x`，再返回，再走另一条路。一条路通到已知的张量时，它会说明，并立刻掉头。
 
 # %%
-vg.view(trace, panes=["graph", "counts", "events"])
+vg.view(trace, panes=["graph", "events"])
 
 # %% [markdown]
 # 不用播放器，把同样的过程打印出来：
@@ -159,11 +159,21 @@ x = c.new_tensor("F32", (4,), name="x")
 square = ggml.mul(c, x, x).set_name("square")
 out = ggml.add(c, square, x).set_name("out")
 g = ggml.Graph(c)
-g.build_forward_expand(out)
+with vg.record() as trace:
+    g.build_forward_expand(out)
+    ggml.GraphAllocator(ggml.cpu_buffer_type()).reserve(g)
 print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %% [markdown]
-# 你也许读到过：图运行时，use count 减到零的张量就被释放。其实 ggml 的 use count 从不减少。它是给后端用的：一个结果只用一次时，两个节点可以*融合*成一个（`ggml_can_fuse`，ggml-impl.h）。分配器自己另有计数（children 和 views），在任何计算开始之前就把它们一路减到零。把图的计数改乱，规划仍旧不变：
+# 你也许读到过：图运行时，use count 减到零的张量就被释放。其实 ggml 的 use count 从不减少。它是给后端用的：一个结果只用一次时，两个节点可以*融合*成一个（`ggml_can_fuse`，`ggml-impl.h`）。分配器自己另有计数（children 和 views），在任何计算开始之前就把它们一路减到零。下面停在规划快结束的地方：*children left* 已经减到 0，*uses* 没有动。往回走，可以看到它怎样减少。
+
+# %%
+kinds = [type(event).__name__ for event in trace.events]
+freed = kinds.index("TensorFreed")
+vg.view(trace, panes=["counts", "events"], step=freed, height=560)
+
+# %% [markdown]
+# 再验证一次：把图的计数改乱，规划仍旧不变。
 
 
 # %%
