@@ -367,7 +367,7 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 set_matplotlib_formats("svg")
 COLOURS = ("#2f7fd1", "#d9731a", "#2a9d72", "#d5d9df")
 
-figure, axes = plt.subplots(figsize=(7.4, 3.6))
+figure, axes = plt.subplots(figsize=(6.2, 3.4))
 shares = [(n, s) for n, found in fits.items() for s in found.shares]
 labels, start = [], np.zeros(len(shares))
 for n_ctx, share in shares:

@@ -294,7 +294,7 @@ rows = {"copied to F32,\nno plan": (2 * plan.mapped, sum(plan.kv), alone)}
 for kind, p in plans.items():
     rows[kind] = (p.mapped, sum(p.kv), p.compute + p.output)
 
-figure, axes = plt.subplots(figsize=(7.4, 3.6))
+figure, axes = plt.subplots(figsize=(6.2, 3.4))
 start = np.zeros(len(rows))
 parts = ("weights", "KV cache", "compute and output")
 colours = ("#2f7fd1", "#d9731a", "#2a9d72")

@@ -267,7 +267,7 @@ COLOURS = {"IQ": "#d9731a", "K": "#2f7fd1", "": "#8a8a8a"}
 AWAY = {"Q4_0": (6, 4), "IQ4_NL": (7, -4), "IQ4_XS": (-46, -4)}
 AWAY |= {"Q4_K": (-4, -15), "Q5_K": (-32, -8), "Q3_K": (-32, -8)}
 
-figure, axes = plt.subplots(figsize=(7.4, 4.4))
+figure, axes = plt.subplots(figsize=(6.6, 4.2))
 for kind, e in errors.items():
     family = "IQ" if kind[0] == "I" else "K" if kind[-1] == "K" else ""
     point, colour = (bits(kind), 100 * e), COLOURS[family]
