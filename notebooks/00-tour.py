@@ -45,7 +45,7 @@ context = model.context(n_ctx=256, flash_attn=True, n_threads=1)
 
 print(prompt, end="")
 column = len(prompt)
-for token in context.generate(prompt, max_tokens=60, temp=0):
+for token in context.generate(prompt, max_tokens=240, temp=0):
     text = token.text
     if column > 60 and text.startswith(" "):
         text, column = "\n" + text[1:], 0
@@ -121,11 +121,8 @@ from vizggml.views.memory import read_plan
 
 tracks = trace.tracks()
 plan = read_plan(tracks, 0)
-print(
-    f"the plan takes {plan.peak:,} bytes; at node {plan.peak_at}",
-    end=", ",
-)
-print("where it is fullest:")
+peak = f"{plan.peak:,} bytes; at node {plan.peak_at}"
+print(f"the plan takes {peak}, where it is fullest:")
 for life in plan.standing()[:5]:
     name = tracks.string(tracks["tensor.name"][life.tensor])
     print(f"  {life.size:>9,} bytes at {life.offset:>9,}  {name}")

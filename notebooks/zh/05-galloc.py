@@ -384,12 +384,12 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
     graph = step_of(vg.load_model(name), n_tokens)
     for in_place in (True, False):
         found = ggml.graph_liveness(graph, in_place=in_place)
-        lives = lives_of(graph, in_place)
-        peaks = [found.bound] + [place(lives, rule)[0] for rule in RULES]
+        all_of_it = lives_of(graph, in_place)
+        peaks = [place(all_of_it, rule)[0] for rule in RULES]
         label = f"{name}, {n_tokens}" if in_place else "not in place"
         print(
             f"{label:12} {found.no_reuse:>13,}",
-            *(f"{peak:>11,}" for peak in peaks),
+            *(f"{size:>11,}" for size in (found.bound, *peaks)),
         )
 
 # %% [markdown]

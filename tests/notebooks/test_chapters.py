@@ -21,7 +21,7 @@ MACHINE = re.compile(r"(?<![\w.~])/(home|root|work|tmp|Users|opt|usr)/")
 """Where a path of one machine begins."""
 PRINTED = {
     "00-tour": [
-        "Once upon a time, there was a",
+        "Once upon a time",
         "<Model tiny.gguf: llama, 4 layers, width 256>",
         " events",
         "the plan takes 3,546,112 bytes; at node 29",
