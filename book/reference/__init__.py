@@ -7,6 +7,7 @@ for sheet in make_reference():
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +99,7 @@ class Maker:
 
     def sheet(self, name: str, title: str, description: str, template: str, **values: object) -> Sheet:
         body = self.style + Markup(self.templates.get_template(template).render(**values))
-        return Sheet(name, title, description, body)
+        return Sheet(name, title, description.partition(". ")[0].rstrip(".") + ".", body)
 
     def room(self, room: Room) -> tuple[Sheet, list[Entry]]:
         groups = [(group, [self._entry(group, name) for name in group.names]) for group in room.groups]
@@ -172,7 +173,11 @@ def make_reference() -> Iterator[Sheet]:
         sheets.append(sheet)
         entries += told
     sheets += [maker.command_line(), maker.events(), *maker.files(), maker.extend()]
-    names = sorted(((e.name, maker.names.urls[e.path]) for e in entries), key=lambda named: named[0].lower())
+    many = Counter(entry.name for entry in entries)
+    named = [
+        (e.name if many[e.name] == 1 else e.path.removeprefix("vizggml."), maker.names.urls[e.path]) for e in entries
+    ]
+    names = sorted(named, key=lambda one: one[0].lower().rpartition(".")[2])
     title = "Reference"
     yield maker.sheet("index.html", title, WORDS, "index.html.j2", words=WORDS, sheets=sheets, names=names)
     yield from sheets

@@ -93,6 +93,7 @@ def parted(docstring: str) -> tuple[str, list[str]]:
     found = SOURCE.findall(docstring)
     text = ALONE.sub("", docstring)
     text = BEFORE_COLON.sub(lambda match: match[0][-1].upper(), text)
+    text = re.sub(r"(?<![`\w])VizggmlError(?![`\w])", "`VizggmlError`", text)
     return re.sub(r"[ \t]+\n", "\n", text).strip(), [re.sub(r"\s+", " ", one) for one in found]
 
 

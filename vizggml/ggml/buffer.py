@@ -90,7 +90,7 @@ def cpu_buffer_type(alignment: int = TENSOR_ALIGNMENT) -> BufferType:
 
 
 class Buffer:
-    """`ggml_backend_buffer`, ggml/src/ggml-backend-impl.h: `size` bytes of `memory`."""
+    """Memory for tensors: `size` bytes of `memory`. `ggml_backend_buffer`, ggml/src/ggml-backend-impl.h."""
 
     def __init__(self, buft: BufferType, memory: Memory, usage: str = "any") -> None:
         self.id = BufferId(next(_ids))

@@ -59,12 +59,13 @@ class ArenaObject:
 
 
 class Context:
-    """`ggml_init`, ggml/src/ggml.c.
+    """An arena of `mem_size` bytes, in which records of tensors and graphs are appended. `ggml_init`, ggml/src/ggml.c.
+
+    With `no_alloc` tensors get no data here, only their records: their bytes come from a buffer later. Without it, each
+    tensor's data follows its record in the arena.
 
     `graphs` are those that end with the context: its objects, and the views that have no object of their own. A graph
     keeps its context, not the context its graphs, so that what nobody holds any more is gone at once.
-    `mem_size` is the arena's bytes. With `no_alloc` tensors get no data here, only their records: their bytes come from
-    a buffer later. Without it, each tensor's data follows its record in the arena.
     """
 
     def __init__(self, mem_size: int, no_alloc: bool = False) -> None:

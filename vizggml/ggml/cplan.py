@@ -63,7 +63,7 @@ ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512_AMX, AVX2, SSE42, NEON)}
 
 @dataclass(eq=False, slots=True)
 class Plan:
-    """`struct ggml_cplan`, ggml/include/ggml-cpu.h, with what was found for each node.
+    """How a graph is computed: threads and scratch bytes of each node. `struct ggml_cplan`, ggml/include/ggml-cpu.h.
 
     `n_tasks` and `work_sizes` are in the order of the graph's nodes; `work_size` is their maximum and the padding that
     keeps threads off each other's cache lines.

@@ -57,7 +57,10 @@ class DeviceBufferType(BufferType):
 
 
 class DeviceBackend(CPUBackend):
-    """`ggml_backend_i`, `ggml_backend_device_i`, ggml/src/ggml-backend-impl.h, made for a device of its own."""
+    """A second device with memory of its own, computed by the CPU's kernels: what lies elsewhere must be copied to it.
+
+    `ggml_backend_i`, `ggml_backend_device_i`, ggml/src/ggml-backend-impl.h.
+    """
 
     def __init__(
         self,

@@ -135,7 +135,7 @@ def cpy(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
 
 
 def cast(ctx: Context, a: Tensor, type: Type | str) -> Tensor:
-    """`a` in another type. `ggml_cast`, ggml/src/ggml.c: the result is its own second source there, so here too."""
+    """`a` in another type; the result is its own second source, as in ggml. `ggml_cast`, ggml/src/ggml.c."""
     t = ctx.new_tensor(type if isinstance(type, Type) else type_named(type), a.ne).set_name(f"{a.name} (copy)")
     return record_op(t, "CPY", (), a, t)
 

@@ -47,7 +47,9 @@ class Address:
 
 
 class Tensor:
-    """`struct ggml_tensor`, ggml/include/ggml.h.
+    """A shape `ne`, strides `nb`, the op that computes it and what it reads; its bytes lie where it was placed.
+
+    `struct ggml_tensor`, ggml/include/ggml.h.
 
     `src` holds up to 10 tensors, None for an empty slot. `op_params` are up to 16 int32; floats among them are kept as
     their bits. `id` is a counter: the order in which tensors were made in this process.

@@ -129,7 +129,7 @@ def _stop(workers: list[_Worker]) -> None:
 
 
 class ThreadPool:
-    """`struct ggml_threadpool`, ggml/src/ggml-cpu/ggml-cpu.c: `n_threads` - 1 threads, and the caller.
+    """`n_threads` - 1 threads, and the caller. `struct ggml_threadpool`, ggml/src/ggml-cpu/ggml-cpu.c.
 
     `poll` is that of `struct ggml_threadpool_params`: 0 to 100, how long a thread that is done looks for work before it
     sleeps; with 0 it sleeps at once. None takes ggml's 50 where processors are left over, else 0: two threads that poll

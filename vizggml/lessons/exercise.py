@@ -33,7 +33,7 @@ def code(text: str) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """`check` is given the answer: empty when it is right, else the key of the hint that fits."""
+    """`check` is given the answer, and gives nothing when it is right, else the key of the hint that fits."""
 
     check: Callable[[Any], str]
     hints: Mapping[str, Text]

@@ -139,7 +139,7 @@ class Context(Reservation):
         self.n_outputs = 0
 
     def graph_reserve(self, n_tokens: int, n_outputs: int) -> None:
-        """The same, and no standing graph is trusted any more."""
+        """Reserve for a graph of so many tokens and outputs; no standing graph is trusted any more."""
         self._forget_graphs()
         super().graph_reserve(n_tokens, n_outputs)
 

@@ -58,7 +58,7 @@ class ShapeTable:
 
 
 def shape_named(name: str) -> Shape:
-    """VizggmlError if there is none of that name."""
+    """The shape of a well-known model, such as "llama-7b". VizggmlError if there is none of that name."""
     if name not in SHAPES:
         raise VizggmlError(f"shape {name!r} is not one of {', '.join(SHAPES)}")
     return SHAPES[name]

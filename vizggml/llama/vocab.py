@@ -83,7 +83,7 @@ _SPM_RULES = PreTokenizer((), clean_spaces=False, add_bos=True)
 
 
 class Vocab:
-    """`llama_vocab`, src/llama-vocab.cpp.
+    """The tokens of a model, and how a text becomes them. `llama_vocab`, src/llama-vocab.cpp.
 
     `texts` are the tokens as the file spells them, `attr` their bits, `special` the ids that have a role ("bos", "eos",
     "eot", ...; -1 for none), `eog` the ids that end a generation. A `none` model has ids but no texts.

@@ -93,7 +93,10 @@ LISTS = {"ints": "int", "floats": "float", "strs": "str", "tensors": "tensor"}
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`ftype` is what the player's tables and sentences show it as; `dtype` how a trace stores one value of it."""
+    """One field of a kind of event.
+
+    `ftype` is what the player's tables and sentences show it as; `dtype` how a trace stores one value of it.
+    """
 
     name: str
     ftype: str
