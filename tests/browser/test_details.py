@@ -29,9 +29,11 @@ from vizggml.events import (
     NodeBegin,
     NodeEnd,
     PlanEnd,
+    ReserveBegin,
     ReuseDecided,
     SeqOp,
     TensorCreated,
+    TensorFreed,
     TensorId,
     WindowEvicted,
     WorkTaken,
@@ -338,6 +340,22 @@ def test_a_bar_tells_its_chunks_and_how_its_thread_was_found(tmp_path: Path, ope
     assert told["chunks taken"] == "1 of the product's 4"
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("tensor=0"))
+
+
+def test_the_allocator_counts_down_and_the_graph_does_not(tmp_path: Path, open_page: OpenPage) -> None:
+    """`x * x + x` reads x three times: nothing is counted before the plan, and nobody is left when x is freed."""
+    c = ggml.Context(mem_size=1 << 20, no_alloc=True)
+    x = c.new_tensor("F32", (4,), name="x")
+    g = ggml.Graph(c)
+    g.build_forward_expand(ggml.add(c, ggml.mul(c, x, x), x))
+    galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
+    with record() as trace:
+        galloc.reserve(g)
+    page = alone(trace, "counts", tmp_path, open_page, steps_of(trace, ReserveBegin)[0])
+    row = page.locator(".vg-row").filter(has_text=re.compile("^x"))
+    expect(row).to_have_text(re.compile(r"^x3––"))
+    go(page, steps_of(trace, TensorFreed)[0])
+    expect(row).to_have_text(re.compile(r"^x300"))
 
 
 def test_the_free_list_follows_the_search(tmp_path: Path, open_page: OpenPage) -> None:

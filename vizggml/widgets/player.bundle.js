@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:c2a7111ed6902d679f334de2046b32625547797f395c2e1ef78aad8cdbea958c
+// vizggml player, bundled; sources sha256:6148ad46a89fa483ac1e9a70ed198e16a3e3f1ea0f9109da904d36f053055844
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -1749,6 +1749,7 @@ var TableView = class {
 
 // counts.js
 var MOST_COUNTS = 400;
+var NEVER = -1;
 var countsDetail = tableDetail({
   name: "counts",
   title: "Counts",
@@ -1765,7 +1766,7 @@ function countRows(player, step) {
   const counts = /* @__PURE__ */ new Map();
   track.each(step, (r) => {
     let entry = counts.get(tensor[r]);
-    if (!entry) counts.set(tensor[r], entry = [0, 0, 0]);
+    if (!entry) counts.set(tensor[r], entry = [NEVER, NEVER, NEVER]);
     entry[which[r]] = value[r];
   });
   const current = relations.tensorAt(step);
@@ -1775,9 +1776,9 @@ function countRows(player, step) {
   const rest = [...counts].filter(([t, c]) => !near.has(t) && waits(c)).map(([t]) => t);
   const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
   return order.map((t) => {
-    const c = counts.get(t) ?? [0, 0, 0];
+    const c = counts.get(t) ?? [NEVER, NEVER, NEVER];
     const role = t === current ? "current node" : near.has(t) ? "read by it" : "";
-    return { cells: [visible(tracks.name(t)), ...c.map((n) => n ? String(n) : "–"), role], marked: t === current, tensor: t };
+    return { cells: [visible(tracks.name(t)), ...c.map((n) => n === NEVER ? "–" : String(n)), role], marked: t === current, tensor: t };
   });
 }
 

@@ -7,6 +7,7 @@ import { visible } from "./sentence.js";
 /** @typedef {import("./detail_table.js").Row} Row */
 
 const MOST_COUNTS = 400;
+const NEVER = -1;
 
 export const countsDetail = tableDetail({
   name: "counts",
@@ -27,7 +28,7 @@ function countRows(player, step) {
   const counts = new Map();
   track.each(step, (r) => {
     let entry = counts.get(tensor[r]);
-    if (!entry) counts.set(tensor[r], (entry = [0, 0, 0]));
+    if (!entry) counts.set(tensor[r], (entry = [NEVER, NEVER, NEVER]));
     entry[which[r]] = value[r];
   });
   const current = relations.tensorAt(step);
@@ -37,8 +38,8 @@ function countRows(player, step) {
   const rest = [...counts].filter(([t, c]) => !near.has(t) && waits(c)).map(([t]) => t);
   const order = [...near].filter((t) => counts.has(t)).concat(rest.slice(-MOST_COUNTS).reverse());
   return order.map((t) => {
-    const c = counts.get(t) ?? [0, 0, 0];
+    const c = counts.get(t) ?? [NEVER, NEVER, NEVER];
     const role = t === current ? "current node" : near.has(t) ? "read by it" : "";
-    return { cells: [visible(tracks.name(t)), ...c.map((n) => (n ? String(n) : "–")), role], marked: t === current, tensor: t };
+    return { cells: [visible(tracks.name(t)), ...c.map((n) => (n === NEVER ? "–" : String(n))), role], marked: t === current, tensor: t };
   });
 }
