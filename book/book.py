@@ -36,6 +36,10 @@ OPENINGS = {
     "zh": "一步一步看懂 llama.cpp：每一章先用几行代码搭出它的一个部分，再逐步走过真正的实现。"
     "页面里的播放器都能操作：点进去，按 → 和 ←。",
 }
+NOTES = {
+    "en": "This page is the notebook {}, as it ran. To run it yourself and change it: <code>python3 run.py lab</code>.",
+    "zh": "本页是 notebook {} 运行一遍的样子。想自己运行、修改，用 <code>python3 run.py lab</code>。",
+}
 DOES = {
     "00-tour": "加载 tiny 模型，生成文本，点一个词，一步步看它是怎么算出来的",
     "01-tensors": "亲手写步长；转置、改形、换轴都不搬一个字节；看什么时候非复制不可",
@@ -214,12 +218,14 @@ def page_of(chapter: Chapter, chapters: list[Chapter], k: int, notebook: Any) ->
     beside = [chapters[j] if 0 <= j < len(chapters) else None for j in (k - 1, k + 1)]
     before, after = (Link(c.title, c.path) if c and c.language == chapter.language else None for c in beside)
     twins = {c.language: c.path for c in chapters if c.source.stem == chapter.source.stem and c is not chapter}
+    name = Markup("<code>{}</code>").format(chapter.source.with_suffix(".ipynb").name)
     shown, players = playing(notebook)
     return Page(
         chapter.path,
         chapter.title,
         body_of(shown),
         chapter.language,
+        note=Markup(NOTES[chapter.language]).format(name),
         description=f"{chapter.title}: {chapter.does}." if chapter.does else chapter.title,
         before=before,
         after=after,

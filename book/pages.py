@@ -43,7 +43,7 @@ SECTIONS = {
 class Page:
     """A page: `path` is where it lies in the site, `twins` the path of the same page in other languages.
 
-    `players` are those that stand as figures in the body.
+    `players` are those that stand as figures in the body; `note` is said under it.
     """
 
     path: str
@@ -52,6 +52,7 @@ class Page:
     language: str = "en"
     section: str = "chapters"
     description: str = ""
+    note: Markup | str = ""
     before: Link | None = None
     after: Link | None = None
     twins: dict[str, str] = field(default_factory=dict)
