@@ -142,7 +142,9 @@ class Reader:
 
     def _default(self, default: Any) -> Markup:
         """A default; of a constant of ours that is a plain value, the value."""
-        if isinstance(default, griffe.ExprName) and default.canonical_path.startswith("vizggml."):
+        if isinstance(default, griffe.ExprName | griffe.ExprAttribute) and default.canonical_path.startswith(
+            "vizggml."
+        ):
             home, _, name = default.canonical_path.rpartition(".")
             value = getattr(importlib.import_module(home), name)
             if type(value) in (int, float, str) and len(repr(value)) <= LONGEST_VALUE:

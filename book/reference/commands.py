@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -56,7 +57,7 @@ def commands() -> Iterator[Command]:
             a.names[0] if p.required else f"[{a.names[0]}]" for a, p in zip(arguments, command.params, strict=False)
         ]
         usage = " ".join([PROGRAM, name, *shown, *(["[OPTIONS]"] if options else [])])
-        text = " ".join(inspect.cleandoc(command.help or "").split())
+        text = as_code(" ".join(inspect.cleandoc(command.help or "").split()))
         examples = (command.epilog or "").partition("Example:")[2].split("  |  ")
         yield Command(name, text, usage, arguments, options, [e.strip() for e in examples if e.strip()])
 
@@ -75,7 +76,12 @@ def parameter_of(parameter: Any, hint: Any, is_argument: bool) -> Parameter:
     names = (parameter.metavar or parameter.name.upper(),) if is_argument else option_names(parameter)
     takes = "" if plain is bool else takes_of(plain, parameter, info)
     needed = bool(parameter.required) and not is_argument
-    return Parameter(names, takes, default_of(parameter, plain), parameter.help or "", needed)
+    return Parameter(names, takes, default_of(parameter, plain), as_code(parameter.help or ""), needed)
+
+
+def as_code(text: str) -> str:
+    """Options that a text names, as code."""
+    return re.sub(r"(?<![`\w])--[a-z][a-z-]*", r"`\g<0>`", text)
 
 
 def option_names(parameter: Any) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ from vizggml.timeline.schema import (
 
 TEXT = "text"
 WIDTH = 74
+TIE = "\0"
+"""Stands for a space at which no line may end."""
 LIST_HOLDS = {"ints": "int", "floats": "float", "strs": TEXT, "tensors": "tensor id"}
 OWN_HOLDS = {
     "ev.kind": "index into `meta.kinds`",
@@ -259,8 +262,9 @@ def wrapped(text: str) -> str:
     lines = []
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 3)
-        fitted = wrap(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        lines += fitted or [line]
+        whole = re.sub(r'": |\[[^\[\]{}]*\]', lambda match: match[0].replace(" ", TIE), line)
+        fitted = wrap(whole, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        lines += [part.replace(TIE, " ") for part in fitted] or [line]
     return "\n".join(lines)
 
 

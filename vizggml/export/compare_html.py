@@ -61,7 +61,11 @@ def compare_to_html(
     panes: Iterable[str] | None = None,
     title: str | None = None,
 ) -> None:
-    """Write the page of a comparison."""
+    """Write both traces of a comparison as one page, side by side and stepping together.
+
+    A opens at `step` (None: where it holds the most memory), B where it answers; `panes` are those that are open in
+    both (None: all). VizggmlError for a step outside of A.
+    """
     page = compare_html(found, step=step, panes=panes, title=title)
     write_whole(path, page.encode("utf-8", "replace"), "page")
 

@@ -31,7 +31,10 @@ def graph_dot(source: Drawable, graph: int | None = None) -> str:
 
 
 def to_dot(source: Drawable, path: str | os.PathLike[str], graph: int | None = None) -> None:
-    """Write the DOT of a graph."""
+    """Write a graph for Graphviz: a cluster for each layer.
+
+    `source` is a `ggml.Graph`, or a trace of whose graphs `graph` is taken (None: the last).
+    """
     write_whole(path, graph_dot(source, graph).encode("utf-8", "replace"), "graph")
 
 

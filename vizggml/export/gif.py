@@ -105,6 +105,7 @@ def to_gif(
 ) -> int:
     """Write the steps from `first` to `last` (None: the trace's last) as a GIF that repeats; how many frames it has.
 
+    `source`, `pane` and `theme` are those of `to_png`. VizggmlError for a pane, a step or an `fps` that there is not.
     `fps` frames a second, 0.1 to 50. A palette of 64 colours serves all frames. `progress` is told how far it is: over
     the steps, then over the frames.
     """

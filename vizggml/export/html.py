@@ -66,7 +66,11 @@ def to_html(
     panes: Iterable[str] | None = None,
     title: str | None = None,
 ) -> None:
-    """Write the page of a trace."""
+    """Write a trace as one page with the player, which needs neither a network nor a kernel.
+
+    `source` is a trace or its tracks; `step` where the page opens (None: where its plan or its run begins), `panes` the
+    panes that are open (None: all), `title` that of the window. VizggmlError for a step outside the trace.
+    """
     page = html(source, step=step, panes=panes, title=title)
     write_whole(path, page.encode("utf-8", "replace"), "page")
 

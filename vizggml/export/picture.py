@@ -28,7 +28,12 @@ def to_svg(
     step: int | None = None,
     theme: str = "auto",
 ) -> None:
-    """Write the SVG of a graph or, with `pane`, the figure of that pane at `step` (None: its usual one)."""
+    """Write the SVG of a graph or, with `pane`, the figure of that pane at `step` (None: its usual one).
+
+    `source` is a trace, its tracks or, without `pane`, a `ggml.Graph`; `graph` which of a trace's graphs (None: the
+    last). `theme` is light, dark, or auto, which follows the reader's. VizggmlError for a pane, a step or a graph that
+    there is not.
+    """
     drawn = graph_svg(source, graph, theme=theme) if pane is None else picture(figured(source), pane, step, theme=theme)
     write_whole(path, drawn.encode("utf-8", "replace"), "picture")
 
@@ -42,12 +47,19 @@ def to_png(
     theme: str = "light",
     scale: float = paint.SHARP,
 ) -> None:
-    """Write the figure of `pane` at `step` (None: its usual one) as PNG, `scale` pixels for each of its own."""
+    """Write the figure of `pane` at `step` (None: its usual one) as PNG, `scale` pixels for each of its own.
+
+    `source` is a trace or its tracks; the pane "step" is timeline, map and graph together; `theme` is light or dark.
+    VizggmlError for a pane or a step that there is not.
+    """
     write_whole(path, paint.png(picture(figured(source), pane, step, theme=theme), scale), "picture")
 
 
 def to_pdf(
     source: Drawable, path: str | os.PathLike[str], pane: str = "step", *, step: int | None = None, theme: str = "light"
 ) -> None:
-    """Write the figure of `pane` at `step` (None: its usual one) as a PDF of one page, its text as text."""
+    """Write the figure of `pane` at `step` (None: its usual one) as a PDF of one page, its text as text.
+
+    `source`, `pane`, `theme` and errors are those of `to_png`.
+    """
     write_whole(path, paint.pdf(picture(figured(source), pane, step, theme=theme)), "picture")
