@@ -381,9 +381,9 @@ for mode in ("plain", "flash"):
     print(f"SmolLM2, {mode} attention: {nodes:,} nodes")
 
 # %% [markdown]
-# And this is for which tokens it did so, with the tiny model: first a prompt of 250, then one token at a time. Number 1 is
-# the first that is not 250 tokens wide. Number 7 is the one for which the cache has no cell left among those that the
-# graph looks at.
+# And this is for which tokens it did so, with the tiny model: first a prompt of 250, then one token at a time. The first of
+# them is the first step that is not 250 tokens wide. For the other the cache has no cell left among those that the graph
+# looks at.
 
 # %%
 print("llama.cpp built anew for", lessons.golden("tiny.anew.250"))
@@ -456,7 +456,7 @@ lessons.check("04.4", answer)
 # %% [markdown]
 # ## What to read next
 #
-# - `ggml_add_impl` in `ggml/src/ggml.c`: a builder, five lines. `ggml_op_can_inplace` and
+# - `ggml_add_impl` in `ggml/src/ggml.c`: a builder, a few lines. `ggml_op_can_inplace` and
 #   `ggml_gallocr_allocate_node` in `ggml/src/ggml-alloc.c`. Ours are in `vizggml/ggml/op_record.py` and `gallocr.py`.
 # - `llm_graph_result::can_reuse` in `src/llama-graph.cpp`. Ours is in `vizggml/llama/graph_input.py`.
 # - Who finds the place for a result that takes over none? [Chapter 5, the allocator](05-galloc.ipynb).

@@ -420,6 +420,6 @@ lessons.check("06.4", answer)
 # %% [markdown]
 # ## What to read next
 #
-# - `ggml_visit_parents_graph` in `ggml/src/ggml.c`, 50 lines. Ours is `vizggml/ggml/cgraph.py`.
+# - `ggml_visit_parents_graph` in `ggml/src/ggml.c`: the visit, in one page. Ours is `vizggml/ggml/cgraph.py`.
 # - `llm_graph_context::build_attn` in `src/llama-graph.cpp`: the expansions, and the comment.
 # - What the order makes of memory as a whole: [Chapter 7, the static plan](07-plan.ipynb).

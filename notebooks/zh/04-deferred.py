@@ -356,7 +356,7 @@ for mode in ("plain", "flash"):
     print(f"SmolLM2, {mode} attention: {nodes:,} nodes")
 
 # %% [markdown]
-# 下面是它在 tiny 模型上为哪些 token 重建了图：先是 250 个 token 的 prompt，然后每次一个。第 1 个，因为它不再是 250 个 token 宽；第 7 个，因为图所看到的格子里已经没有空的了。
+# 下面是它在 tiny 模型上为哪些 token 重建了图：先是 250 个 token 的 prompt，然后每次一个。前一个，因为这一步不再是 250 个 token 宽；后一个，因为图所看到的格子里已经没有空的了。
 
 # %%
 print("llama.cpp built anew for", lessons.golden("tiny.anew.250"))
