@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,14 @@ COVERS = {
     "12-one-picture": "step",
 }
 """The pane that stands for each chapter in the list."""
+NOTHING = 130
+"""A figure that says that there is nothing to draw is no higher."""
 HEAD, LEGEND = 62, 26
 LEAST = 0.2
 """Of its width a cover's height: a lower figure would stand too large."""
 VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)" width="[\d.]+" height="[\d.]+"')
+GROUND = re.compile(r'(<g id="patch_[12]">\s*<path [^>]*style="fill: )#ffffff')
+TITLE = re.compile(r"<title>([^<]*)</title>")
 HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
 ROW = re.compile(r"^\| `(\d\d-[\w-]+)` \| (.+) \|$", re.MULTILINE)
 
@@ -131,11 +136,19 @@ def figured(outputs: list[Any], players: Players) -> list[Any]:
         elif build.is_kept(output):
             shown.append(as_html(players.figure(Kept(data["text/html"]), drawn)))
         elif build.SVG in data:
-            shown.append(as_html(f'<figure class="still">{data[build.SVG]}</figure>'))
+            shown.append(as_html(still(data[build.SVG])))
         else:
             data.pop(build.WIDGET, None)
             shown.append(output)
     return shown
+
+
+def still(svg: str) -> str:
+    """A picture in its figure; a plot of matplotlib's without its white ground: a dark page turns its colours round."""
+    bare = GROUND.sub(r"\1none", svg)
+    title = TITLE.search(svg)
+    drawn = image(bare, unescape(title[1]) if title else "figure")
+    return f'<figure class="{"still" if bare == svg else "plot"}">{drawn}</figure>'
 
 
 def as_html(text: str) -> Any:
@@ -235,13 +248,16 @@ def page_of(chapter: Chapter, chapters: list[Chapter], k: int, notebook: Any) ->
 
 
 def cover(chapter: Chapter, notebook: Any) -> str:
-    """What stands for a chapter in the list: a pane of the first player that opens it, else of the fullest."""
+    """What stands for a chapter in the list: a pane with something in it, of a player that opens it where one does."""
     pane = COVERS.get(chapter.source.stem, "step")
     outputs = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs if build.is_kept(o)]
     kept = [player for player in (Kept(o.data["text/html"]) for o in outputs) if player.page]
-    opened = [player for player in kept if pane in player.panes][:1]
-    drawn = [str(picture(player.tracks(), pane, theme="auto")) for player in opened or kept]
-    return trimmed(max(drawn, key=len, default=""))
+    for player in sorted(kept, key=lambda player: pane not in player.panes):
+        drawn = str(picture(player.tracks(), pane, theme="auto"))
+        box = VIEW.search(drawn)
+        if box and float(box[2]) > NOTHING:
+            return trimmed(drawn)
+    return ""
 
 
 def trimmed(svg: str) -> str:

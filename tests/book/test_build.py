@@ -74,3 +74,18 @@ def test_figures_stand_alone_and_are_named_after_what_they_show(source: Path, tm
             links = [value for name, value in element.attrib.items() if name.rpartition("}")[2] == "href"]
             assert all(link.startswith(("#", "data:")) for link in links)
             assert not OUTSIDE.search((element.text or "") + " ".join(element.attrib.values()))
+
+
+def test_a_figure_of_a_page_has_no_say_outside_itself() -> None:
+    ours = "<svg><title>A &amp; B</title><style>.note{color:red}</style></svg>"
+    assert re.fullmatch(
+        r'<figure class="still"><img alt="A &amp; B" src="data:image/svg\+xml;base64,\w+=*"></figure>', book.still(ours)
+    )
+    plot = '<svg><g id="patch_1">\n <path d="M 0 0" style="fill: #ffffff"/></g></svg>'
+    assert book.still(plot).startswith('<figure class="plot"><img alt="figure" ')
+
+
+def test_a_cover_is_a_pane_with_something_in_it() -> None:
+    chapter = next(c for c in book.found("05") if c.language == "en")
+    root = ElementTree.fromstring(book.cover(chapter, ran(chapter.source)))
+    assert any((element.text or "").startswith("peak 16 B at position 1") for element in root.iter())
