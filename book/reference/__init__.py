@@ -38,7 +38,7 @@ EXTEND = "An op, an architecture, an event or a pane, each with a whole example 
 COMMANDS = (
     "Every command with its options, what they are when they are not said, and examples. `vizggml COMMAND --help` says "
     "the same in a terminal. A model is `tiny`, `smollm2`, or the path of a GGUF file. With `--json` a command answers "
-    "with one JSON object on one line, and nothing else, on standard output."
+    "with one JSON object on one line (`alloc` with one for each graph), and nothing else, on standard output."
 )
 EVENTS = (
     f"Everything that the engine does is one of {len(KINDS)} kinds of event. A recording holds them in order; the "

@@ -15,7 +15,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 SOURCE = re.compile(
-    r"(`[^`]+`(?:(?:, | and | to |, and )`?[\w:*]+`?)*,?(?: in)? "
+    r"(`[^`]+`(?:(?:,\s+(?:and\s+)?|\s+and\s+|\s+to\s+)`?[\w:*]+`?)*,?(?:\s+in)?\s+"
     r"(?:ggml|src|common|tools|include|examples)/[\w./-]+?\.(?:cpp|c|h)\b)"
 )
 """Where a docstring says what a thing is in ggml: the function in backticks, then the file."""

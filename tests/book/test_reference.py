@@ -80,6 +80,7 @@ def test_every_field_of_every_event_has_a_meaning_and_no_other() -> None:
 
 def test_a_source_is_told_apart_from_the_text() -> None:
     assert parted("Adds. `ggml_add`, ggml/src/ggml.c. More.") == ("Adds.  More.", ["`ggml_add`, ggml/src/ggml.c"])
+    assert parted("Saves. `a_save`,\n`b_save`, src/a.cpp.") == ("Saves.", ["`a_save`, `b_save`, src/a.cpp"])
     assert parted("`ggml_n_dims`, ggml/src/ggml.c: one for a scalar.") == (
         "One for a scalar.",
         ["`ggml_n_dims`, ggml/src/ggml.c"],
