@@ -158,6 +158,12 @@ def test_every_link_leads_somewhere(tmp_path: Path) -> None:
     assert book.broken_links(tmp_path) == []
 
 
+def test_no_chapter_writes_what_a_page_cannot_show() -> None:
+    """Formulas between dollars would need a script from elsewhere."""
+    texts = [(c.path, cell.source) for c in CHAPTERS for cell in jupytext.read(c.source).cells]
+    assert [path for path, text in texts if re.search(r"(?<![\w`$])\$[^$`\n]+\$(?![\w$])", text)] == []
+
+
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<h2 id="here">A</h2><a href="#here">x</a><a href="#gone">y</a><a href="b.html">z</a><a href="https://e.org">w</a>'
