@@ -103,7 +103,7 @@ from vizggml.views.memory import read_plan
 tracks = trace.tracks()
 plan = read_plan(tracks, 0)
 peak = f"{plan.peak:,} bytes; at node {plan.peak_at}"
-print(f"the plan takes {peak}, where it is fullest:")
+print(f"the plan takes {peak} it is fullest, with")
 for life in plan.standing()[:5]:
     name = tracks.string(tracks["tensor.name"][life.tensor])
     print(f"  {life.size:>9,} bytes at {life.offset:>9,}  {name}")

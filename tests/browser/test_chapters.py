@@ -94,3 +94,19 @@ def test_a_word_of_the_tour_opens_its_step(chapters: Lab, open_page: OpenPage) -
     number = int(page.locator(".vg-goto").input_value())
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".vg-goto")).to_have_value(str(number - 1))
+
+
+def test_an_exercise_of_the_allocator_is_solved_in_its_notebook(chapters: Lab, open_page: OpenPage) -> None:
+    page = open_page(quiet=True)
+    chapters.open(page, "05-galloc.ipynb")
+    run_all(page)
+    cell = page.locator(".jp-CodeCell", has_text='lessons.check("05.1", answer)')
+    said = cell.locator(".jp-OutputArea-output").last
+    expect(said).to_have_text("Your turn: put your answer in place of the three dots.")
+    for answer, words in (("192", "Not yet. That is the sum of all three."), ("128", "Right.")):
+        cell.locator(".cm-line").first.click()
+        page.keyboard.press("Home")
+        page.keyboard.press("Shift+End")
+        page.keyboard.type(f"answer = {answer}")
+        page.keyboard.press("Control+Enter")
+        expect(said).to_contain_text(words, timeout=LIMIT_MS)
