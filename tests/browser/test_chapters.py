@@ -57,7 +57,7 @@ def run_all(page: Page) -> None:
 
 def step(page: Page, player: Locator) -> None:
     number = player.locator(".vg-goto")
-    last = int(re.sub(r"\D", "", player.locator(".vg-count").inner_text()))
+    last = int(re.sub(r"\D", "", player.locator(".vg-count").text_content() or ""))
     before = int(number.input_value())
     key, after = ("ArrowLeft", before - 1) if before == last else ("ArrowRight", before + 1)
     player.locator(".vg-sentence").click()
