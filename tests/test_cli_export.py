@@ -34,7 +34,7 @@ def test_the_suffix_says_what_is_written(file: Path, recorded: Trace) -> None:
         assert done.stdout.startswith(str(file.parent / name))
         return file.parent / name
 
-    assert Image.open(write("map.png", "--pane", "map", "--step", 60)).width == 1840
+    assert Image.open(write("map.png", "--pane", "map", "--step", 60)).width == 1440
     assert "step 60 of 74" in PdfReader(write("x.pdf", "--pane", "free", "--step", 60)).pages[0].extract_text()
     assert Image.open(write("map.gif", "--from", 40, "--to", 70, "--fps", 10)).info["duration"] == 100
     with write("n.csv", "--table", "nodes").open(newline="") as rows:

@@ -91,11 +91,11 @@ def test_every_picture_becomes_svg_png_and_pdf(recorded: Trace, tmp_path: Path) 
 
 
 def test_the_text_of_a_pdf_is_text(recorded: Trace, tmp_path: Path) -> None:
-    """Read by pypdf: 920 pixels at 96 to an inch are 690 points, and the tensor's facts can be searched for."""
+    """Read by pypdf: 720 pixels at 96 to an inch are 540 points, and the tensor's facts can be searched for."""
     step = next(i for i, event in enumerate(recorded.events) if type(event).__name__ == "NodeAppended")
     recorded.to_pdf(tmp_path / "tensor.pdf", "tensor", step=step)
     (page,) = PdfReader(tmp_path / "tensor.pdf").pages
-    assert float(page.mediabox.width) == 690
+    assert float(page.mediabox.width) == 540
     words = page.extract_text().split()
     assert {"Tensor", "wx", "MUL_MAT", "F32", "W$_1,", "x"} <= set(words)
     assert words[words.index("nb") + 1 :][:4] == ["[4,", "8,", "8,", "8]"]

@@ -129,7 +129,7 @@ def test_the_arena_lists_the_offsets_of_ggml(no_alloc: bool) -> None:
     rows = text[text.index("what it is") + 1 :]
     assert [int(offset) for offset in rows[::4]] == [a - base for a in addresses]
     assert any(f"{100 * used / (1 << 14):.1f} %; 2 objects" in line for line in text)
-    scale = 880 / (1 << 14)
+    scale = 680 / (1 << 14)
     assert [float(r.get("x", "")) for r in rects(svg, "f0")] == [
         pytest.approx((a - base - 32) * scale, abs=0.01) for a in addresses
     ]

@@ -205,7 +205,7 @@ def test_the_figure_says_the_strides_and_the_values(lesson: Trace) -> None:
     assert {"nb[0] = 4: 3 steps of 4 B", "nb[1] = 12: 2 steps of 12 B", "0", "4", "8", "12", "16", "20"} <= set(text)
     assert dict(pairwise(text))["plan offset"] == "0 of chunk 0, 24 B, padded to 32 B"
     text = words(inspector_picture(tracks, len(tracks) - 1, tensor=id_of(lesson, "sum")))
-    assert "minimum -12, maximum -1.5, mean -6.75, rms 8.551, 0 not finite" in text
+    assert {"minimum -12, maximum -1.5, mean -6.75,", "rms 8.551, 0 not finite"} <= set(text)
 
 
 def test_a_view_with_gaps_shows_what_is_skipped() -> None:

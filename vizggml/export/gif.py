@@ -88,7 +88,7 @@ def sampling(n_steps: int, n_frames: int) -> str:
 def without_caption(svg: str) -> str:
     """What is drawn, without the words that differ at every step."""
     body = svg[svg.find("<style>") :]
-    return re.sub(r'<text class="[^"]*\bcaption\b[^"]*"[^>]*>[^<]*</text>', "", body)
+    return re.sub(r'<text class="[^"]*\bcaption\b[^"]*"[^>]*>[^<]*</text>\n?', "", body)
 
 
 def to_gif(

@@ -17,8 +17,9 @@ from vizggml.views import labels
 from vizggml.views.sheet import INNER, MARGIN, WIDTH, Pane, sheet
 from vizggml.views.svg import Svg, check_theme, document, text_of
 
-ACROSS = 32
-CELL = INNER / ACROSS
+ACROSS, ACROSS_WIDE = 32, 16
+"""Cells in a row, and where a cell has more than `SHORT` characters."""
+SHORT = 3
 HIGH = 18.0
 FIELD_COLOURS = (4, 0, 2, 3, 1, 5, 6)
 """Field k of a block has this one of the families' colours: neighbours differ."""
@@ -105,16 +106,16 @@ def draw_block(facts: BlockFacts) -> Pane:
     of_byte = {i: colour for colour, f in zip(colours, facts.fields, strict=True) for i in range(f.start, f.stop)}
     cells = [(f"{byte:02x}", of_byte.get(i, "free"), 1.0) for i, byte in enumerate(facts.data)]
     out += _cells(cells, y, "name on")
-    y += HIGH * -(-len(cells) // ACROSS) + 10
+    y += HIGH * _rows(cells) + 10
     for colour, f in zip(colours, facts.fields, strict=True):
         where = f"bytes {f.start}–{f.stop - 1}" if f.stop - f.start > 1 else f"byte {f.start}"
         out.append(f'<rect class="{colour}" x="0" y="{y + 4:g}" width="10" height="10" rx="2"/>')
-        texts = [(18, "name", f.name, 10), (90, "small soft", where, 20), (170, "small", f.meaning, 92)]
-        texts.append((650, "small soft", f.says, 38))
+        texts = [(18, "name", f.name, 10), (96, "small soft", where, 16), (186, "small soft", f.says, 86)]
         out += [
             f'<text class="{c}" x="{x}" y="{y + 13:g}">{text_of(labels.short(t, n))}</text>' for x, c, t, n in texts
         ]
-        y += HIGH
+        out.append(f'<text class="small" x="96" y="{y + 29:g}">{text_of(labels.short(f.meaning, 104))}</text>')
+        y += HIGH + 16
     out.append(_head("Codes, coloured by the value that each stands for: below 0, above 0", y + 18))
     y += 26
     finite = np.where(np.isfinite(facts.values), facts.values, 0)
@@ -122,7 +123,7 @@ def draw_block(facts: BlockFacts) -> Pane:
     shown = zip(facts.codes.tolist(), finite.tolist(), strict=True)
     cells = [(str(code), NEGATIVE if v < 0 else POSITIVE, STRONGEST * abs(v) / limit) for code, v in shown]
     out += _cells(cells, y, "name")
-    y += HIGH * -(-len(cells) // ACROSS) + 6
+    y += HIGH * _rows(cells) + 6
     for said in facts.words:
         out.append(f'<text class="word" x="0" y="{y + 13:g}">{text_of(said)}</text>')
         y += HIGH
@@ -134,14 +135,23 @@ def _head(text: str, y: float) -> str:
 
 
 def _cells(cells: Sequence[tuple[str, str, float]], y: float, ink: str) -> list[str]:
-    out = []
+    out, across = [], _across(cells)
+    cell = INNER / across
     for i, (text, colour, share) in enumerate(cells):
-        left, top = CELL * (i % ACROSS), y + HIGH * (i // ACROSS)
+        left, top = cell * (i % across), y + HIGH * (i // across)
         opacity = f' fill-opacity="{share:.2f}"' if share < 1 else ""
-        place = f'x="{left:.1f}" y="{top:g}" width="{CELL - 1:.1f}" height="{HIGH - 1:g}"'
+        place = f'x="{left:.1f}" y="{top:g}" width="{cell - 1:.1f}" height="{HIGH - 1:g}"'
         out.append(f'<rect class="{colour}"{opacity} {place}/>')
-        out.append(f'<text class="{ink} mid" x="{left + CELL / 2:.1f}" y="{top + 13:g}">{text}</text>')
+        out.append(f'<text class="{ink} mid" x="{left + cell / 2:.1f}" y="{top + 13:g}">{text}</text>')
     return out
+
+
+def _across(cells: Sequence[tuple[str, str, float]]) -> int:
+    return ACROSS if max((len(text) for text, _, _ in cells), default=0) <= SHORT else ACROSS_WIDE
+
+
+def _rows(cells: Sequence[tuple[str, str, float]]) -> int:
+    return -(-len(cells) // _across(cells))
 
 
 def block_at(tracks: Tracks, step: int) -> BlockFacts | None:

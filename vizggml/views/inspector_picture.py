@@ -11,16 +11,16 @@ from vizggml.timeline.tracks import Tracks
 from vizggml.views import labels
 from vizggml.views.details import tensor_at
 from vizggml.views.inspector import MAX_CHUNKS, Jump, Link, TensorFacts, ValueFacts, facts_of
-from vizggml.views.sheet import INNER, Pane, sheet
+from vizggml.views.sheet import INNER, Pane, sheet, stacked
 from vizggml.views.svg import Svg, text_of
 
-LABEL, LEFT_WIDTH, RIGHT = 110.0, 430.0, 470.0
+LABEL, RIGHT = 110.0, 364.0
 LINE = 20.0
 COLUMNS, ROWS, SLABS = 4, 4, 2
-CELL_WIDTH, CELL_HEIGHT, SLAB_GAP = 48.0, 22.0, 14.0
+CELL_WIDTH, CELL_HEIGHT, SLAB_GAP = 40.0, 22.0, 14.0
 BAR, BAR_ROW, STEPS = 14.0, 36.0, 5
 MAP_HEIGHT, BINS_HEIGHT, LEGEND = 110.0, 44.0, 52.0
-FACT_CHARACTERS = 46
+FACT_CHARACTERS = 78
 BELOW, ABOVE = "f0", "f3"
 """Blue below zero, orange above: the further from zero, the stronger."""
 
@@ -32,14 +32,12 @@ def inspector_picture(tracks: Tracks, step: int, *, theme: str = "light", tensor
         words = [f'<text class="word soft" x="0" y="14">{text_of("No tensor at this step.")}</text>'], 22.0
         return sheet(tracks, step, "Tensor", words, theme=theme)
     facts = facts_of(tracks, t, step)
-    left, low = _facts(tracks, facts)
-    right, high = _walk(facts)
+    lines, high = _walk(facts)
     if facts.values is not None:
-        lines, more = _values(facts, facts.values)
-        right += [f'<g transform="translate(0,{high + 14:g})">', *lines, "</g>"]
-        high += 14 + more
-    lines = [*left, f'<g transform="translate({RIGHT:g},0)">', *right, "</g>"]
-    return sheet(tracks, step, f"Tensor {facts.name}", (lines, max(low, high)), theme=theme)
+        values, more = _values(facts, facts.values)
+        lines += [f'<g transform="translate({RIGHT:g},0)">', *values, "</g>"]
+        high = max(high, more)
+    return sheet(tracks, step, f"Tensor {facts.name}", stacked(_facts(tracks, facts), (lines, high)), theme=theme)
 
 
 # facts
@@ -54,7 +52,7 @@ def _facts(tracks: Tracks, facts: TensorFacts) -> Pane:
         ("Graph", _kin(tracks, facts)),
     ):
         out += [f'<text class="head soft" x="0" y="{y + 13:g}">{head}</text>']
-        out.append(f'<path class="axis" d="M0 {y + 18.5:g}H{LEFT_WIDTH:g}"/>')
+        out.append(f'<path class="axis" d="M0 {y + 18.5:g}H{INNER:g}"/>')
         y += 20
         for label, value in pairs:
             shown = text_of(labels.short(labels.visible(value), FACT_CHARACTERS))
@@ -162,7 +160,7 @@ def _cells(facts: TensorFacts) -> Pane:
     across, slabs = min(COLUMNS, -(-ne[0] // facts.blck_size)), min(SLABS, ne[slab])
     what = f"blocks of {facts.blck_size}" if facts.blck_size > 1 else "elements"
     beside = f", i{slab} beside" if slabs > 1 else ""
-    title = f"Strides: the byte where each of the first {what} begins"
+    title = f"Strides: where each of the first {what} begins"
     out = [f'<text class="head soft" x="0" y="13">{title}</text>']
     out.append(f'<text class="small soft" x="0" y="28">i0 to the right, i{down} down{beside}</text>')
     cells = []
@@ -210,14 +208,16 @@ def _values(facts: TensorFacts, values: ValueFacts) -> Pane:
     low, high, mean, rms, bad = values.stats
     of = f" of evaluation {values.evaluation}" if values.evaluation >= 0 else ""
     title = f"Values{of}, taken after event {values.event}"
-    figures = f"minimum {low:.4g}, maximum {high:.4g}, mean {mean:.4g}, rms {rms:.4g}, {bad:.0f} not finite"
+    figures = (
+        f"minimum {low:.4g}, maximum {high:.4g}, mean {mean:.4g},",
+        f"rms {rms:.4g}, {bad:.0f} not finite",
+    )
     out = [f'<text class="head soft" x="0" y="13">{title}</text>']
-    out.append(f'<text class="word" x="0" y="32">{figures}</text>')
-    lines, height = _heat(facts, values)
-    out += ['<g transform="translate(0,42)">', *lines, "</g>"]
-    lines, more = _bins(values)
-    out += [f'<g transform="translate(0,{42 + height + 12:g})">', *lines, "</g>"]
-    return out, 42 + height + 12 + more
+    out += [f'<text class="word" x="0" y="{32 + 16 * k}">{line}</text>' for k, line in enumerate(figures)]
+    heat, high = _heat(facts, values)
+    bins, more = _bins(values)
+    lines, height = stacked((heat, high + 12), (bins, more))
+    return [*out, '<g transform="translate(0,58)">', *lines, "</g>"], 58 + height
 
 
 def _heat(facts: TensorFacts, values: ValueFacts) -> Pane:

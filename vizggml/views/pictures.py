@@ -76,13 +76,11 @@ def timeline_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
     if number < 0:
         return sheet.sheet(tracks, step, "Memory timeline", _words("The trace planned no memory."), theme=theme)
     plan, tensors = read_plan(tracks, number), Tensors.of(tracks)
-    words = (
-        f"Memory timeline of plan {number}: {len(plan.lives):,} tensors, {labels.size(plan.peak)}{bound_words(plan)}"
-    )
+    words = f"{len(plan.lives):,} tensors, {labels.size(plan.peak)}{bound_words(plan)}"
     now = _position(tracks, step, plan)
-    pane = _headless(draw_timeline(plan, tensors, INNER, 400.0, now))
+    pane = sheet.stacked(_words(words), _headless(draw_timeline(plan, tensors, INNER, 400.0, now)))
     families = _in_order({family(tensors.desc[life.tensor]) for life in plan.lives})
-    return sheet.sheet(tracks, step, words, pane, theme=theme, families=families)
+    return sheet.sheet(tracks, step, f"Memory timeline of plan {number}", pane, theme=theme, families=families)
 
 
 def graph_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
@@ -112,7 +110,7 @@ def events_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
         Row((f"{i:,}", kinds[int(tracks["ev.kind"][i])]["name"], render(tracks, i)), marked=i == step)
         for i in range(first, last)
     ]
-    columns = Column("step", 0.35, True), Column("event", 0.8), Column("", 4.2)
+    columns = Column("step", 0.5, True), Column("event", 0.95), Column("", 4.2)
     return sheet.sheet(tracks, step, "Events", sheet.table(columns, rows, empty="No events."), theme=theme)
 
 

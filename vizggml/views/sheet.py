@@ -16,10 +16,11 @@ from vizggml.views.memory import check_step
 from vizggml.views.still import sentence_at
 from vizggml.views.svg import Svg, check_theme, document, legend_of, text_of
 
-WIDTH = 920.0
+WIDTH = 720.0
+"""Pixels: about as wide as the output of a notebook, so that text is read at its own size."""
 MARGIN = 20.0
 INNER = WIDTH - 2 * MARGIN
-CAPTION_CHARACTERS = 138
+CAPTION_CHARACTERS = 106
 CAPTION_LINES = 2
 """Room is kept for so many, so that nothing moves from one step to the next."""
 ROW = 20.0
@@ -53,8 +54,9 @@ def sheet(
     y += pane[1] + 16
     named = list(families)
     if named:
-        body.append(f'<g transform="translate({MARGIN:g},{y:g})">{legend_of(named)[0]}</g>')
-        y += 28
+        legend, height = legend_of(named, INNER)
+        body.append(f'<g transform="translate({MARGIN:g},{y:g})">{legend}</g>')
+        y += 8 + height
     return document(WIDTH, y, body, theme=theme, title=f"{title}, step {step:,}. {sentence}".strip())
 
 

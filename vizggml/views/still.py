@@ -16,7 +16,7 @@ from vizggml.views.palette import FAMILIES, family, family_class
 from vizggml.views.svg import Svg, check_theme, document, draw_graph, legend_of, text_of
 from vizggml.views.tables import Tensors, Tracks, graph_ids, read_graph
 
-WIDTH = 920
+WIDTH = 720
 MARGIN = 16
 TIMELINE_HEIGHT = 220
 BAR_HEIGHT = 40
@@ -57,8 +57,9 @@ def still(tracks: Tracks, step: int | None = None, *, theme: str = "auto", capti
     graph = graph_at(tracks, step)
     if graph >= 0:
         y = _add(body, _graph(tracks, tensors, graph, step), y)
-    body.append(f'<g transform="translate({MARGIN},{y:g})">{legend_of(FAMILIES)[0]}</g>')
-    return document(WIDTH, y + 26, body, theme=theme, title=f"{title}. {caption}".strip())
+    legend, height = legend_of(FAMILIES, WIDTH - 2 * MARGIN)
+    body.append(f'<g transform="translate({MARGIN},{y:g})">{legend}</g>')
+    return document(WIDTH, y + 6 + height, body, theme=theme, title=f"{title}. {caption}".strip())
 
 
 def sentence_at(tracks: Tracks, step: int) -> str:

@@ -15,8 +15,10 @@ from vizggml.views.tables import GraphTable
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans',sans-serif"
 TITLE_HEIGHT = 38
-LEGEND_HEIGHT = 34
+LEAST_WIDTH = 560
 LEGEND_ENTRY = 26
+LEGEND_GAP = 11
+LEGEND_ROW = 20
 
 
 class Svg(str):
@@ -43,9 +45,9 @@ def graph_svg(
     """
     drawn = graph_layout(table, folded=folded)
     families = sorted({family(table.tensors.desc[t]) for t in drawn["nodes"]["tensor"]}, key=palette.FAMILIES.index)
-    legend, legend_width = legend_of(families)
-    width = max(drawn["width"], legend_width + 32, 360)
-    height = TITLE_HEIGHT + drawn["height"] + LEGEND_HEIGHT
+    width = max(drawn["width"], LEAST_WIDTH)
+    legend, legend_height = legend_of(families, width - 32)
+    height = TITLE_HEIGHT + drawn["height"] + 14 + legend_height
     left = (width - drawn["width"]) // 2
     body = [
         f'<text class="title" x="16" y="25">{text_of(title_of(table, drawn))}</text>',
@@ -170,14 +172,17 @@ def path(points: list[int]) -> str:
     return f"M{points[0]} {points[1]}C{' '.join(map(str, points[2:]))}"
 
 
-def legend_of(families: Iterable[str]) -> tuple[str, float]:
-    """Swatches and words of the families in one row, and its width."""
-    out, x = [], 0.0
+def legend_of(families: Iterable[str], width: float) -> tuple[str, float]:
+    """Swatches and words of the families in rows as wide as `width`, and their height."""
+    out, x, y = [], 0.0, 0
     for name in families:
-        out.append(f'<rect class="{family_class(name)}" x="{x:g}" y="2" width="10" height="10" rx="2"/>')
-        out.append(f'<text class="word soft" x="{x + 15:g}" y="11">{escape(name)}</text>')
-        x += LEGEND_ENTRY + len(name) * 6.2
-    return "".join(out), x
+        wide = LEGEND_ENTRY + len(name) * 6.2
+        if x and x + wide - LEGEND_GAP > width:
+            x, y = 0.0, y + LEGEND_ROW
+        out.append(f'<rect class="{family_class(name)}" x="{x:g}" y="{y + 2}" width="10" height="10" rx="2"/>')
+        out.append(f'<text class="word soft" x="{x + 15:g}" y="{y + 11}">{escape(name)}</text>')
+        x += wide
+    return "".join(out), float(y + LEGEND_ROW)
 
 
 def check_theme(theme: str) -> None:
