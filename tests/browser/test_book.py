@@ -40,7 +40,7 @@ def step(page: Page, player: Locator) -> None:
     frame = player.frame_locator("iframe")
     sentence, number = frame.locator(".vg-sentence"), frame.locator(".vg-goto")
     expect(sentence).not_to_be_empty(timeout=30_000)
-    last = int(re.sub(r"\D", "", frame.locator(".vg-count").inner_text()))
+    last = int(re.sub(r"\D", "", frame.locator(".vg-count").text_content() or ""))
     before = int(number.input_value())
     key, after = ("ArrowLeft", before - 1) if before == last else ("ArrowRight", before + 1)
     sentence.click()
