@@ -24,7 +24,10 @@ def test_an_answer_is_right_not_yet_or_to_come(capsys: pytest.CaptureFixture[str
     assert told(capsys, "05.1", 128) == "Right."
     assert told(capsys, "05.1", 96 + 32 + 64).startswith("Not yet. That is the sum")
     assert told(capsys, "05.1", 160).startswith("Not yet. Place one")
-    assert told(capsys, "05.1", "192 bytes") == "Not yet. That is a str, which this exercise cannot use."
+    assert (
+        told(capsys, "05.1", "192 bytes")
+        == "Not yet. This cannot be read as an answer here. An answer looks like this: 256"
+    )
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -15,7 +15,9 @@ from vizggml.lessons.telling import lines, tell
         ("one two three four", ["one two three", "    four"]),
         ("  kept indent, and more", ["  kept indent,", "    and more"]),
         ("abcdefghijklmnopqrstuvw xyz", ["abcdefghijklmnopqrstuvw", "    xyz"]),
-        ("一二三四五六七。八", ["一二三四五六", "    七。八"]),
+        ("一二三四五六七八。九", ["一二三四五六七", "    八。九"]),
+        ("一二三四五，六七八九", ["一二三四五，", "    六七八九"]),
+        ("一，二三四五六七八", ["一，二三四五六", "    七八"]),
     ],
 )
 def test_lines(sentence: str, want: list[str]) -> None:

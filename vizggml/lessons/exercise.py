@@ -33,17 +33,24 @@ def code(text: str) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """`check` is given the answer, and gives nothing when it is right, else the key of the hint that fits."""
+    """`check` is given the answer, and gives nothing when it is right, else the key of the hint that fits.
+
+    `example` is an answer of the right form, as code, that is not the right one.
+    """
 
     check: Callable[[Any], str]
     hints: Mapping[str, Text]
     solution: Text
+    example: str = "256"
 
 
 YOUR_TURN = Text("Your turn: put your answer in place of the three dots.", "轮到你了：把你的答案写在三个点的位置。")
 RIGHT = Text("Right.", "正确。")
 NOT_YET = Text("Not yet. {hint}", "还不对。{hint}")
-OTHER_KIND = Text("That is a {kind}, which this exercise cannot use.", "这是一个 {kind}，这道练习用不上。")
+OTHER_FORM = Text(
+    "This cannot be read as an answer here. An answer looks like this: {example}",
+    "这里的答案不能写成这个形式。应当像这样写：{example}",
+)
 
 
 def language() -> str:
@@ -73,7 +80,7 @@ def check(number: str, answer: Any) -> None:
     try:
         key = asked.check(answer)
     except (TypeError, ValueError, AttributeError, KeyError, IndexError):
-        hint = str(OTHER_KIND).format(kind=type(answer).__name__)
+        hint = str(OTHER_FORM).format(example=asked.example)
     else:
         hint = str(asked.hints[key]) if key else ""
     tell(str(NOT_YET).format(hint=hint) if hint else RIGHT)

@@ -9,7 +9,9 @@ from rich.cells import cell_len
 WIDTH = 74
 """Columns of a code cell and of what it prints; a Chinese character takes two."""
 INDENT = "    "
-PIECES = re.compile(r"\s+|[\u2e80-\uffef][，。：；？！、）」》”]*|[^\s\u2e80-\uffef]+[，。：；？！、）」》”]*")
+MARKS = "，。：；？！、）」》”"
+CHINESE = re.compile(r"[\u2e80-\uffef]")
+PIECES = re.compile(rf"\s+|[\u2e80-\uffef][{MARKS}]*|[^\s\u2e80-\uffef]+[{MARKS}]*")
 """Where a line may break: at a space, and beside a Chinese character; never before a closing mark."""
 
 
@@ -20,12 +22,18 @@ def tell(*sentences: object) -> None:
 
 
 def lines(sentence: str, width: int = WIDTH) -> list[str]:
-    """The lines of a sentence. A word that is wider than a line stands on one of its own."""
+    """The lines of a sentence. A word that is wider than a line stands on one of its own.
+
+    Chinese has no spaces, so a line ends at a mark in its last third where there is one, else between two characters.
+    """
     done, line = [], ""
     for piece in PIECES.findall(sentence):
         if cell_len((line + piece).rstrip()) > width and line.strip():
-            done.append(line.rstrip())
-            line = INDENT
+            kept = line
+            if CHINESE.match(piece) and (mark := max(line.rfind(m) for m in MARKS) + 1):
+                kept = line[:mark] if cell_len(line[:mark]) > 2 * width // 3 else line
+            done.append(kept.rstrip())
+            line = INDENT + line[len(kept) :].lstrip()
             if piece.isspace():
                 continue
         line += piece
