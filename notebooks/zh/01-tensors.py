@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 1 章：张量
 #
-# 在[导览](00-tour.ipynb)里你走过了一层，在一次次乘法之间，反复遇到 `RESHAPE`、`PERMUTE` 和 `VIEW`：注意力头和 token 换了位置，行和列换了位置。它们在一步计算里占多大比重？
+# 在[导览](00-tour.ipynb)里你一步步走过了一层，在一次次乘法之间反复遇到 `RESHAPE`、`PERMUTE` 和 `VIEW`：注意力头和 token 换了位置，行和列换了位置。它们在一步计算里占多大比重？
 
 # %%
 import numpy as np
@@ -196,7 +196,7 @@ made = trace.steps("OpRecorded")[-2]
 vg.view(trace, panes=["tensor"], step=made, height=740)
 
 # %% [markdown]
-# ## 步长不一定对应一个元素
+# ## 步长不一定是一个元素
 #
 # 在量化类型里，32 个或 256 个权重合成一个**块**（block），块是有地址的最小单位。这时 `nb[0]` 是一个块的大小。一个 `Q4_0` 块用 18 个字节存 32 个权重，所以一行 64 个权重是两块。
 
@@ -219,7 +219,7 @@ except vg.VizggmlError as error:
 #
 # `src/llama-graph.cpp` 的 `llm_graph_context::build_attn_mha` 用 (0, 2, 1, 3) 调换 q、k、v：从“一个 token 的所有头”变成“一个头的所有 token”。算完注意力再换回来，这一层唯一的一次复制就在这里：`ggml_cont`。用 flash attention 时，kernel 直接按正确的顺序写出结果，于是一次复制也不剩。
 #
-# 在真实模型 SmolLM2 的图里数一数（这一格要几秒钟），旁边是 llama.cpp 自己建的图。
+# 在真实模型 SmolLM2 的图里数一数（这个单元格要跑几秒钟），旁边是 llama.cpp 自己建的图。
 
 # %%
 for mode, flash in (("plain", False), ("flash", True)):
@@ -251,7 +251,7 @@ vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 # %% [markdown]
 # ## 练习
 #
-# 把答案写在三个点的位置。答错会得到一个提示；`lessons.solution("01.1")` 打印解答。
+# 把 `...` 换成你的答案。答错会得到提示；`lessons.solution("01.1")` 打印解答。
 #
 # **01.1** 一个 `F16` 张量（每个元素 2 字节），`ne` 是 (64, 9, 5, 1)，没有空隙。它的 `nb` 是什么？写四个数。
 
@@ -274,7 +274,7 @@ answer = ...
 lessons.check("01.3", answer)
 
 # %% [markdown]
-# **01.4** 写一个函数 `contiguous(ne, nb, size)`，判断一个每元素 `size` 字节的张量是否连续，把这个函数作为答案。它会在好几个张量上试用。留意只有一个元素的维：没有人会沿着它走一步。
+# **01.4** 写一个函数 `contiguous(ne, nb, size)`，判断一个每元素 `size` 字节的张量是否连续，把这个函数作为答案。它会在好几个张量上试用。留意只有一个元素的维：谁也不会沿着它走一步。
 
 # %%
 answer = ...
@@ -283,5 +283,5 @@ lessons.check("01.4", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml.c` 里的 `ggml_new_tensor_impl`、`ggml_permute` 和 `ggml_is_contiguous_m_n`：都很短，里面已经没有你没见过的东西。我们的在 `vizggml/ggml/context.py`、`ops_view.py` 和 `tensor.py`。
+# - `ggml/src/ggml.c` 里的 `ggml_new_tensor_impl`、`ggml_permute` 和 `ggml_is_contiguous_m_n`：都很短，里面已经没有你没见过的东西。我们的实现在 `vizggml/ggml/context.py`、`ops_view.py` 和 `tensor.py`。
 # - 视图的视图的视图：字节在哪里，归谁所有？见[第 2 章：视图](02-views.ipynb)。
