@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 2 章：视图
 #
-# 一层把所有 token 的 key 放在同一个张量里：每个 token 一行，行内依次排着各个头。一步计算只要其中几行，几行里的一个头，而且还要行列互换。[第 1 章](01-tensors.ipynb)说，这些都不移动一个字节。可现在张量叠起来了：一部分的一部分的转置。最后那个张量到哪里去找它的字节？这些字节又要到什么时候，才可以给别人用？
+# 一层把所有 token 的 key 放在同一个张量里：每个 token 一行，行内依次排着各个头。一步计算只要其中几行，几行里的一个头，而且还要行列互换。[第 1 章](01-tensors.ipynb)说，这些都不移动一个字节。可现在视图一层套一层：取一部分，再取一部分，再转置。最后那个张量到哪里去找它的字节？这些字节又要到什么时候，才可以给别人用？
 
 # %% [markdown]
 # ## 一串链接，还是一个和
@@ -34,7 +34,7 @@ while "source" in place:
 print(f"head: byte {offset} of {place['name']}, found in {steps} steps")
 
 # %% [markdown]
-# 但偏移不过是相加。在**造出**视图的时候就加好，记住链条尽头的那个张量，而不是下一个。这样不管前面有多少层视图，每个视图离它的字节都只有一步。
+# 但偏移只要加起来就行。在**造出**视图的时候就加好，记住链条尽头的那个张量，而不是下一个。这样不管前面有多少层视图，每个视图离它的字节都只有一步。
 
 
 # %%
@@ -79,7 +79,7 @@ for t in views:
     )
 
 # %% [markdown]
-# 有两种链接，各有各的用处。`src[0]` 是你写下的来源：图沿着它走，才知道什么必须先算。`view_src` 是字节的所在：内存沿着它走，从来只走一步。
+# 有两种链接，各有各的用处。`src[0]` 是你写下的来源：图沿着它走，才知道什么必须先算。`view_src` 是字节所在的地方：内存沿着它走，从来只走一步。
 #
 # *Tensor* 面板里的 *View chain* 写着你要的是什么、真正留下的是什么；按 **←** 回到前面的张量。最下面那条长条显示 `head` 各行之间的空隙：每一行有一半属于另一个头。
 
@@ -107,7 +107,7 @@ except vg.VizggmlError as error:
 # %% [markdown]
 # ## 字节归谁所有？
 #
-# 归那个没有 `view_src` 的张量，别无他人。一个视图只占 arena 里的一条记录（见[第 3 章](03-memory.ipynb)），数据一个字节也不占。
+# 归没有 `view_src` 的那个张量，再没有别人。一个视图只占 arena 里的一条记录（见[第 3 章](03-memory.ipynb)），数据一个字节也不占。
 
 # %%
 before = c.used_mem
@@ -123,7 +123,7 @@ turned.array()[0, 0, 0, 0] = -1
 print("row 2 of the cache:", cache.array()[0, 0, 2])
 
 # %% [markdown]
-# 这里没有引用计数：`view_src` 只是一个裸指针，在 ggml 里也一样。拥有者的 buffer 释放时，没有人通知它的视图。
+# 这里没有引用计数：`view_src` 只是一个裸指针，在 ggml 里也一样。拥有者的缓冲区释放了，它的视图一无所知。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -136,9 +136,9 @@ print("bytes in the buffer:", buffer.size)
 print("where tail lies:    ", tail.data)
 
 # %% [markdown]
-# `tail` 仍然指着那 32 字节中从第 8 字节起的一段，而它们已经还掉了。（在 Python 里，只要还有人指着，这些字节就留着；在 C 里，下一个要内存的人就可能写到这里。）所以拥有者必须活到它的最后一个读者之后。
+# 那 32 字节已经还回去了，`tail` 却仍然指着其中第 8 字节往后的部分。（在 Python 里，只要还有人指着，这些字节就留着；在 C 里，下一个要内存的人就可能写到这里。）所以拥有者必须活到它的最后一个读者之后。
 #
-# 真正数读者的只有一处：图分配器，在它做规划的时候（[第 5 章](05-galloc.ipynb)）。下面的 `x` 有两个视图。除了这两个视图，没有谁直接读 `x`；即便如此，在**最后一个视图的最后一个读者**之前，它的内存不能让出去。
+# 真正清点读者的只有图分配器，而且只在规划的时候（[第 5 章](05-galloc.ipynb)）。下面的 `x` 有两个视图。除了这两个视图，没有谁直接读 `x`；即便如此，在**最后一个视图的最后一个读者**之前，它的内存不能让出去。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -173,9 +173,9 @@ placed = trace.steps("TensorAssigned")[1]
 vg.view(trace, panes=["map", "counts"], step=placed, height=640)
 
 # %% [markdown]
-# ## 四种空的 op
+# ## 四种空 op
 #
-# `VIEW`、`RESHAPE`、`PERMUTE` 和 `TRANSPOSE` 都是图的节点。计算时轮到它们，却什么也不做：它们要做的，在造出来的时候就已经写进 `ne`、`nb` 和 `view_offs` 了。
+# `VIEW`、`RESHAPE`、`PERMUTE` 和 `TRANSPOSE` 都是图的节点。计算轮到它们时，什么也不做：该做的，创建时就已经写进 `ne`、`nb` 和 `view_offs` 了。
 
 # %%
 with vg.record() as trace:
@@ -185,7 +185,7 @@ lessons.tell(*trace.sentences("NodeSkipped"))
 # %% [markdown]
 # 那为什么还要当节点？因为图沿着 `src` 走。`y` 是经过 `left` 才找到 `x` 的；少了这一环，就没人知道 `x` 必须先算。
 #
-# **是视图**和**是空的**常被混为一谈。原地写入的 op 也有 `view_src`：结果就在目标所在的地方。这样的节点是要实实在在计算的。数一数 tiny 模型的一步里有 `view_src` 的节点，找出第五种 op：
+# “是视图”和“是空 op”，人们常常混为一谈。原地写入的 op 也有 `view_src`：结果就在目标所在的地方。这样的节点是要实实在在计算的。数一数 tiny 模型的一步里有 `view_src` 的节点，找出第五种 op：
 
 # %%
 from collections import Counter
@@ -245,7 +245,7 @@ name = "cache_k_l0 (view) (permuted)"
 made_from(next(t for t in step_nodes() if t.name == name))
 
 # %% [markdown]
-# 计算节点时，`ggml_graph_compute_thread`（`ggml/src/ggml-cpu/ggml-cpu.c`）问一声 `ggml_op_is_empty`，是空的就去下一个节点：不调用 kernel，线程之间也不设 barrier。这有多常见？在 llama.cpp 为 SmolLM2 建的图里：
+# 计算节点时，`ggml_graph_compute_thread`（`ggml/src/ggml-cpu/ggml-cpu.c`）问一声 `ggml_op_is_empty`，是空的就去下一个节点：不调用 kernel，线程之间也不设屏障。这有多常见？在 llama.cpp 为 SmolLM2 建的图里：
 
 # %%
 for mode in ("plain", "flash"):
@@ -277,7 +277,7 @@ vg.view(trace, panes=["tensor"], step=len(trace) - 1, height=740)
 # %% [markdown]
 # ## 练习
 #
-# 把答案写在三个点的位置。`lessons.solution("02.1")` 打印解答。
+# 把 `...` 换成你的答案。`lessons.solution("02.1")` 打印解答。
 #
 # **02.1** `c3` 的 `view_offs` 是多少？先算出来，再运行。
 #
@@ -315,5 +315,5 @@ lessons.check("02.3", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml.c` 里的 `ggml_new_tensor_impl` 和 `ggml_view_impl`；`ggml/src/ggml-backend.cpp` 里的 `ggml_backend_view_init`，来源有了地址以后，由它给视图地址。我们的在 `vizggml/ggml/context.py` 和 `buffer.py`。
-# - 拥有字节的那个张量，**它**的字节又从哪里来？见[第 3 章：arena、buffer 与 mmap](03-memory.ipynb)。
+# - `ggml/src/ggml.c` 里的 `ggml_new_tensor_impl` 和 `ggml_view_impl`；`ggml/src/ggml-backend.cpp` 里的 `ggml_backend_view_init`，来源有了地址以后，由它给视图地址。我们的实现在 `vizggml/ggml/context.py` 和 `buffer.py`。
+# - 拥有字节的那个张量，**它**的字节又从哪里来？见[第 3 章：arena、缓冲区与 mmap](03-memory.ipynb)。
