@@ -12,7 +12,7 @@
 # ---
 
 # %% [markdown]
-# # 第 3 章：arena、buffer 与 mmap
+# # 第 3 章：arena、缓冲区与 mmap
 #
 # 每条[视图链](02-views.ipynb)的尽头，都是一个拥有字节的张量。它的字节又从哪里来？先看看要存的都是些什么：
 
@@ -33,7 +33,7 @@ print(f"SmolLM2: {len(weights)} weights, {sum(weights):,} bytes of data;")
 print(f"{n_nodes} nodes in the graph of a step")
 
 # %% [markdown]
-# 这里有三类东西，各是一道难题。**记录**（名字、`ne`、`nb`、`op`、`src`）：又多又小，成千地造出来，又一起扔掉。计算出来的**数据**：必须放在设备够得着的地方，还要对齐。**权重**：极大，从不改写，而且本来就在文件里。ggml 各有办法：arena、buffer、映射。
+# 这里有三类东西，各是一道难题。**记录**（名字、`ne`、`nb`、`op`、`src`）：又多又小，成千上万地造出来，又一起扔掉。计算出来的**数据**：必须放在设备够得着的地方，还要对齐。**权重**：极大，从不改写，而且本来就在文件里。ggml 各有办法：arena、缓冲区、映射。
 
 # %% [markdown]
 # ## arena
@@ -75,7 +75,7 @@ with vg.record() as trace:
         print(error)
 
 # %% [markdown]
-# 播放器停在最后，第四个张量放不下的地方。每个对象都按比例画出：头部、记录、数据、补齐。回到开头（**Home**）一步步走（**→**）：长条从左往右填满，里面的东西从不挪动。
+# 播放器停在最后，第四个张量放不下的地方。每个对象都按比例画出：头部、记录、数据、填充。回到开头（**Home**）一步步走（**→**）：长条从左往右填满，里面的东西从不挪动。
 
 # %%
 vg.view(trace, panes=["arena", "events"], step=len(trace) - 1)
@@ -109,13 +109,13 @@ print(f"records: {records:,} bytes")
 print(f"data:    {sum(weights):,} bytes, {times} times as much")
 
 # %% [markdown]
-# ## buffer：先量，再放
+# ## 缓冲区：先量，再放
 #
-# 那么数据放在哪里？**buffer** 是某个设备的一块内存。**buffer 类型**说明这种内存有什么规矩：每个张量从 `alignment` 的倍数开始，一块不应超过 `max_size`。
+# 那么数据放在哪里？**缓冲区**（缓冲区）是某个设备上的一块内存。**缓冲区类型**（缓冲区 type）说明这种内存有什么规矩：每个张量从 `alignment` 的倍数开始，一块不应超过 `max_size`。
 #
-# `ggml_backend_alloc_ctx_tensors_from_buft`（`ggml/src/ggml-alloc.c`）按顺序处理一个 context 里的张量，每个张量经过两遍。第一遍累加大小，加到下一个放不下为止；然后要一个恰好这么大的 buffer；第二遍把这些张量依次放进去。接着是下一段。
+# `ggml_backend_alloc_ctx_tensors_from_buft`（`ggml/src/ggml-alloc.c`）按顺序处理一个 context 里的张量，每个张量经过两遍。第一遍累加大小，加到下一个放不下为止；然后要一个恰好这么大的缓冲区；第二遍把这些张量依次放进去。接着是下一段。
 #
-# 为了让你看到不止一段，这里用一种块很小的 buffer 类型。
+# 为了让你看到不止一段，这里用一种块很小的缓冲区类型。
 
 
 # %%
@@ -133,7 +133,7 @@ def place(max_size):
 trace = place(max_size=256)
 
 # %% [markdown]
-# `a` 有 100 字节，却占 128，因为 `b` 必须从 32 的倍数开始。补齐之后 `a` 和 `b` 共占 192；加上 `c` 就是 320，超过 256，于是另起一段。在播放器里往前走，看一个 buffer 填满，再看另一个。
+# `a` 有 100 字节，却占 128，因为 `b` 必须从 32 的倍数开始。补齐之后 `a` 和 `b` 共占 192；加上 `c` 就是 320，超过 256，于是另起一段。在播放器里往前走，看一个缓冲区填满，再看另一个。
 
 # %%
 vg.view(trace, panes=["map", "events"])
@@ -153,9 +153,9 @@ vg.view(trace, panes=["map"], step=len(trace) - 1, height=330)
 # %% [markdown]
 # ## 把文件当作内存
 #
-# 权重不必复制到 buffer 里。系统可以**映射**（map）一个文件：它的字节有了地址，但什么也没读。当你第一次碰到某一**页**（一般是 4,096 字节）时，处理器停下，系统把这一页取来，你接着往下走，好像它一直就在那里。
+# 权重不必复制到缓冲区里。系统可以**映射**（map）一个文件：它的字节有了地址，但什么也没读。当你第一次碰到某一**页**（一般是 4,096 字节）时，处理器停下，系统把这一页取来，你接着往下走，好像它一直就在那里。
 #
-# 拿 tiny 模型的一份拷贝来试。（这里逐页写入，因为一次写成的文件，Linux 可能按更大的块保存，取的时候也就整块取来。）
+# 拿 tiny 模型的一份副本来试。（这里逐页写入，因为一次写成的文件，Linux 可能按更大的块保存，取的时候也就整块取来。）
 
 # %%
 import tempfile
@@ -195,9 +195,9 @@ pages("all of it:")
 # 碰一个字节，来的不只是它自己的那一页：系统缓存里的邻近页也一并映射进来，因为你接下来多半用得到。
 
 # %% [markdown]
-# ## 看一个模型到来
+# ## 看模型一页页进来
 #
-# 权重是映射的，所以一个权重都没读，模型就已经“加载”好了。第一步计算才把它们拉进来，一层接一层，kernel 用到哪里，就来到哪里。`pages_watched` 在每一层之后问一次。
+# 权重是映射的，所以一个权重都没读，模型就已经“加载”好了。第一步计算才把它们拉进来，一层接一层，kernel 用到哪里，页就来到哪里。`pages_watched` 在每一层之后问一次。
 
 # %%
 from vizggml.llama.residency import pages_watched
@@ -273,7 +273,7 @@ pages("and its neighbours:")
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
-# `llama_mmap`（`src/llama-mmap.cpp`）映射文件；`llama_model_loader::get_mapping_range` 找出张量所在的那一段；这一段就成为名叫 `CPU_Mapped` 的 buffer。我们的加载器也这样做；两边放在一起看：
+# `llama_mmap`（`src/llama-mmap.cpp`）映射文件；`llama_model_loader::get_mapping_range` 找出张量所在的那一段；这一段就成为名叫 `CPU_Mapped` 的缓冲区。我们的加载器也这样做；两边放在一起看：
 
 # %%
 model = vg.load_model("smollm2")
@@ -302,7 +302,7 @@ print(f"before any step: {here.pages} of {here.of} pages")
 # %% [markdown]
 # ## 练习
 #
-# 把答案写在三个点的位置。`lessons.solution("03.1")` 打印解答。
+# 把 `...` 换成你的答案。`lessons.solution("03.1")` 打印解答。
 #
 # **03.1** 一个带数据的 context（`no_alloc=False`）里有三个 `F32` 张量，`ne` 分别是 (10)、(3, 3) 和 (1)。`used_mem` 是多少？头部 32 字节，记录 336 字节，记录连同数据一起补齐到 16 的倍数。
 
@@ -311,7 +311,7 @@ answer = ...
 lessons.check("03.1", answer)
 
 # %% [markdown]
-# **03.2** 大小为 100、60、120、40、200 字节的张量，放进 alignment 为 32、`max_size` 为 256 的 buffer。各个 buffer 有多大？写一个列表。
+# **03.2** 大小为 100、60、120、40、200 字节的张量，放进对齐为 32、`max_size` 为 256 的缓冲区。各个缓冲区有多大？写一个列表。
 
 # %%
 answer = ...
@@ -325,7 +325,7 @@ answer = ...
 lessons.check("03.3", answer)
 
 # %% [markdown]
-# **03.4** 三个进程运行同一个 4 GiB 的模型，都是映射的。此外每个进程有 1 GiB 的 KV cache 和计算 buffer。要让任何一页都不必读第二次，机器需要多少 GiB 内存？
+# **03.4** 三个进程运行同一个 4 GiB 的模型，都是映射的。此外每个进程有 1 GiB 的 KV 缓存和计算缓冲区。要让任何一页都不必读第二次，机器需要多少 GiB 内存？
 
 # %%
 answer = ...
