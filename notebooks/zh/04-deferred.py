@@ -12,7 +12,7 @@
 # ---
 
 # %% [markdown]
-# # 第 4 章：延迟执行与图的重用
+# # 第 4 章：延迟执行与图的复用
 #
 # 张量会建了（[第 1 章](01-tensors.ipynb)），视图会用了（[第 2 章](02-views.ipynb)），内存也会分了（[第 3 章](03-memory.ipynb)）。接下来你想让许多张量共用同一块内存。要把一块地方让出去，就得知道以后再没有人读它；而算到一半时，谁也不知道后面还有什么。NumPy 读到一行就算一行，代价是这样的：
 
@@ -40,7 +40,7 @@ print(f"held:       {held:,} bytes, {held / y.nbytes:.1f} times as many")
 # %% [markdown]
 # ## 只写标签，不算结果
 #
-# 推迟计算很容易：每个操作只返回一张标签，写明*将要*做什么、对谁做。
+# 推迟计算很容易：每个操作只返回一张标签，写明**将要**做什么、对谁做。
 
 # %%
 OPS = {"add": np.add, "mul": np.multiply}
@@ -86,7 +86,7 @@ vg.view(trace, panes=["arena", "events"])
 # %% [markdown]
 # ## 一张菜谱，反复使用
 #
-# 你写下的是一张菜谱：原料放在哪里写明了，原料是什么没有写。算一次，往输入里写别的数，再算同一个图：不用重建任何东西。
+# 你写下的是一张菜谱：原料放在哪里写明了，原料是什么没有写。算一次，往输入里写别的数，再算同一张图：不用重建任何东西。
 
 # %%
 c = ggml.Context(mem_size=1 << 20)
@@ -106,7 +106,7 @@ for numbers in ([1, 2, 3], [10, 20, 30]):
 # %% [markdown]
 # ## 原地：你说了算
 #
-# 计算既然事先写好，也就可以写明：结果直接盖在来源上。`ggml.sqr_inplace` 返回来源的一个*视图*，结果没有自己的字节。这等于你保证以后没有人再读来源；ggml 不检查。下面就违背了这个保证：最后一行又读了 `x`。
+# 计算既然事先写好，也就可以写明：结果直接盖在来源上。`ggml.sqr_inplace` 返回来源的一个**视图**，结果没有自己的字节。这等于你保证以后没有人再读来源；ggml 不检查。下面就违背了这个保证：最后一行又读了 `x`。
 
 
 # %%
@@ -222,15 +222,15 @@ def viewed(c, w, i):
 trace = asked(viewed)
 
 # %% [markdown]
-# 把最后这个图走一遍。`i` 只有 `p` 一个读者，所以 `p` 占了它的位置：两者都活着的时候，矩形叠在一起，颜色更深。`n` 不能跟着放进去，只好另占一处。
+# 把最后这张图走一遍。`i` 只有 `p` 一个读者，所以 `p` 占了它的位置：两者都活着的时候，矩形叠在一起，颜色更深。`n` 不能跟着放进去，只好另占一处。
 
 # %%
 vg.view(trace, panes=["timeline", "events"])
 
 # %% [markdown]
-# ## 建图不要钱吗？
+# ## 建图没有开销吗？
 #
-# 一条记录很小，但一个模型有很多条；而且每一步的图在计算之前要先建、遍历、安排位置。和计算相比，这要多久？（时间每次不同；这一格要几秒钟。）
+# 一条记录很小，但一个模型有很多条；而且每一步的图在计算之前要先建、遍历、安排位置。和计算相比，这要多久？（时间每次不同；这个单元格要跑几秒钟。）
 
 # %%
 import time
@@ -266,7 +266,7 @@ time_a_step()
 # %% [markdown]
 # ## 图能再用一次吗？
 #
-# 菜谱里没有 token，也没有位置：它们是写进输入张量里的。所以下一个 token 可以用同一个图，*只要重建也是同样的图*。`can_reuse` 逐条判断。让它自己说：
+# 菜谱里没有 token，也没有位置：它们是写进输入张量里的。所以下一个 token 可以用同一张图，**只要重建出来还是同样的图**。`can_reuse` 逐条判断。让它自己说：
 
 # %%
 context = vg.load_model("tiny").context(
@@ -287,7 +287,7 @@ decode([5])
 trace = decode([7])
 
 # %% [markdown]
-# 多个 token 的 prompt 和单个 token 不能共用一个图，两次单个 token 可以。下面的面板列出每个条件：现有的图是多少，现在需要多少。
+# 多个 token 的提示词和单个 token 不能共用一张图，两次单个 token 可以。下面的面板列出每个条件：现有的图是多少，现在需要多少。
 
 # %%
 kinds = [type(event).__name__ for event in trace.events]
@@ -309,14 +309,14 @@ _ = decode([5, 7])
 _ = decode([5, 7], outputs=[0, 1])
 
 # %% [markdown]
-# **没有输出**：这样的图另存一份。但被检查的永远只是最近算过的那个图：另一个图的位置，早已给了别人。
+# **没有输出**：这样的图另存一份。但检查时永远只看最近算过的那张图：另一张图的位置，早已给了别人。
 
 # %%
 _ = decode([5, 7], outputs=[])
 _ = decode([5, 7], outputs=[0, 1])
 
 # %% [markdown]
-# **序列**：两个 token，各是一段对话的下一个。这里看的是有*几个*不同的序列。
+# **序列**：两个 token，各是一段对话的下一个。这里看的是有**几个**不同的序列。
 
 # %%
 from vizggml.llama.batch import Batch
@@ -327,7 +327,7 @@ batch.add(7, 0, (1,), output=True)
 _ = decode(batch)
 
 # %% [markdown]
-# **cache 变大**：图并不看整个 cache，只看开头的一部分格子，按 256 递增。把它们填满：每次批次的参数都一样，却总有一个 token 需要新的图。
+# **缓存变大**：图并不看整个缓存，只看开头的一部分 cell，按 256 递增。把它们填满：每次批次的参数都一样，却总有一个 token 需要新的图。
 
 # %%
 while context.memory.caches[0].cells.used < 255:
@@ -337,7 +337,7 @@ trace = decode([5])
 _ = decode([5])
 
 # %% [markdown]
-# 假如只比较批次，第 257 个 token 就会用 256 列的 mask 来算：它看不到自己。所以每个*输入*也要问一遍。这里最后表态的是 `InputAttnKV`：
+# 假如只比较批次，第 257 个 token 就会用 256 列的 mask 来算：它看不到自己。所以每个**输入**也要问一遍。这里最后说了算的是 `InputAttnKV`：
 
 # %%
 checked = trace.sentences("ReuseChecked")
@@ -346,9 +346,9 @@ lessons.tell(*(told for told in checked if "must be" in told))
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
-# 这些条件在 `llm_graph_params::allow_reuse`（`src/llama-graph.h`）和各个输入的 `can_reuse`（`src/llama-graph.cpp`）里；作决定的是 `llama_context::process_ubatch`（`src/llama-context.cpp`）。llama.cpp 会计数：最后的计时信息里有一行 `graphs reused`。环境变量 `LLAMA_GRAPH_REUSE_DISABLE=1` 关掉重用，可以量一量它省了多少。
+# 这些条件在 `llm_graph_params::allow_reuse`（`src/llama-graph.h`）和各个输入的 `can_reuse`（`src/llama-graph.cpp`）里；作决定的是 `llama_context::process_ubatch`（`src/llama-context.cpp`）。llama.cpp 会计数：最后的计时信息里有一行 `graphs reused`。环境变量 `LLAMA_GRAPH_REUSE_DISABLE=1` 关掉复用，可以量一量它省了多少。
 #
-# 一个真实的模型，每次不能重用时，llama.cpp 为一个 token 要建这么多节点：
+# 一个真实的模型，每次不能复用时，llama.cpp 为一个 token 要建这么多节点：
 
 # %%
 for mode in ("plain", "flash"):
@@ -356,18 +356,18 @@ for mode in ("plain", "flash"):
     print(f"SmolLM2, {mode} attention: {nodes:,} nodes")
 
 # %% [markdown]
-# 下面是它在 tiny 模型上为哪些 token 重建了图：先是 250 个 token 的 prompt，然后每次一个。前一个，因为这一步不再是 250 个 token 宽；后一个，因为图所看到的格子里已经没有空的了。
+# 下面是它在 tiny 模型上为哪些 token 重建了图：先是 250 个 token 的提示词，然后每次一个。前一个，因为这一步不再是 250 个 token 宽；后一个，因为图所看到的 cell 里已经没有空的了。
 
 # %%
 print("llama.cpp built anew for", lessons.golden("tiny.anew.250"))
 
 # %% [markdown]
-# 有一种流行的说法：图只建一次，整场对话一直用它。你已经看到并非如此：它只用到某个条件被打破为止。另外，重用的是图*连同各张量的位置*。新建的图要重新给定位置；但不一定要重新规划，更少需要新的缓冲区（见[第 7 章](07-plan.ipynb)）。
+# 有一种流行的说法：图只建一次，整场对话一直用它。你已经看到并非如此：只要有一个条件不再满足，就得重建。另外，复用的是图**连同各张量的位置**。新建的图要重新给定位置；但不一定要重新规划，更少需要新的缓冲区（见[第 7 章](07-plan.ipynb)）。
 
 # %% [markdown]
 # ## 改一改，看一看
 #
-# 在我们的引擎里看同一件事。`n_prompt` 是 prompt 的长度：看之后的第几个 token 让图重建。试试 100、255、256。
+# 在我们的引擎里看同一件事。`n_prompt` 是提示词的长度：看之后的第几个 token 让图重建。试试 100、255、256。
 
 # %%
 n_prompt = 250
@@ -386,7 +386,7 @@ print(f"after a prompt of {n_prompt}, built anew for", ", ".join(anew))
 # %% [markdown]
 # ## 练习
 #
-# 把答案写在三个点的位置。答错会得到一个提示；`lessons.solution("04.1")` 打印解答。
+# 把 `...` 换成你的答案。答错会得到提示；`lessons.solution("04.1")` 打印解答。
 #
 # **04.1** 在开了 `no_alloc` 的 context 里，建两个 1,000 x 1,000 的 `F32` 张量 `a` 和 `b`，再写 `ggml.relu(c, ggml.add(c, a, b))`。arena 用了多少字节？一个张量的记录占 336 字节，装它的对象头另占 32 字节。
 
@@ -402,14 +402,14 @@ answer = ...
 lessons.check("04.2", answer)
 
 # %% [markdown]
-# **04.3** prompt 有 200 个 token，`n_ctx` 是 1024，之后每次一个 token。第一个需要新的图，因为它是一个 token，不是 200 个。下一个需要新图的是第几个？
+# **04.3** 提示词有 200 个 token，`n_ctx` 是 1024，之后每次一个 token。第一个需要新的图，因为它是一个 token，不是 200 个。下一个需要新图的是第几个？
 
 # %%
 answer = ...
 lessons.check("04.3", answer)
 
 # %% [markdown]
-# **04.4** 写一个函数 `can_reuse(had, now)`。两个参数都是字典，含有 `tokens` 和 `positions`（列表）、`sequences`（列表，每个 token 一个编号）、`n_outputs`，以及 `n_kv`（图看到的格子数）。返回值：为 `had` 建的图，能否用于 `now`。它会在好几对批次上试用。
+# **04.4** 写一个函数 `can_reuse(had, now)`。两个参数都是字典，含有 `tokens` 和 `positions`（列表）、`sequences`（列表，每个 token 一个编号）、`n_outputs`，以及 `n_kv`（图看到的 cell 数）。返回值：为 `had` 建的图，能否用于 `now`。它会在好几对批次上试用。
 
 # %%
 answer = ...
@@ -418,6 +418,6 @@ lessons.check("04.4", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml.c` 里的 `ggml_add_impl`：一个构建函数，只有几行。`ggml/src/ggml-alloc.c` 里的 `ggml_op_can_inplace` 和 `ggml_gallocr_allocate_node`。我们的在 `vizggml/ggml/op_record.py` 和 `gallocr.py`。
-# - `src/llama-graph.cpp` 里的 `llm_graph_result::can_reuse`。我们的在 `vizggml/llama/graph_input.py`。
+# - `ggml/src/ggml.c` 里的 `ggml_add_impl`：一个构建函数，只有几行。`ggml/src/ggml-alloc.c` 里的 `ggml_op_can_inplace` 和 `ggml_gallocr_allocate_node`。我们的实现在 `vizggml/ggml/op_record.py` 和 `gallocr.py`。
+# - `src/llama-graph.cpp` 里的 `llm_graph_result::can_reuse`。我们的实现在 `vizggml/llama/graph_input.py`。
 # - 结果如果占不到来源的位置，谁来给它找地方？见[第 5 章：分配器](05-galloc.ipynb)。
