@@ -19,7 +19,7 @@
 # %% [markdown]
 # ## 顺着箭头走
 #
-# 从结果走到它的来源，再走到来源的来源；从一个张量*返回*的时候把它写下来：这时它需要的都已经写好了。这就是深度优先遍历，全部代码如下：
+# 从结果走到它的来源，再走到来源的来源；从一个张量**返回**的时候把它写下来：这时它需要的都已经写好了。这就是深度优先遍历，全部代码如下：
 
 # %%
 needs = {
@@ -65,12 +65,12 @@ def visit_once(t, order, seen):
 print(f"{len(visit_once('t16', [], set()))} visits")
 
 # %% [markdown]
-# `ggml_cgraph` 里有一个 hash set，全部理由就是带 `seen` 的那两行。
+# `ggml_cgraph` 里有一个哈希集合（哈希集合），全部理由就是带 `seen` 的那两行。
 
 # %% [markdown]
 # ## ggml 的遍历
 #
-# 第一个例子，换成 ggml。不由任何 op 算出的张量是 *leaf*，其余是 *node*。
+# 第一个例子，换成 ggml。不由任何 op 算出的张量是**叶子**（叶子），其余是**节点**（节点）。
 
 # %%
 import vizggml as vg
@@ -103,7 +103,7 @@ walk = ("VisitEnter", "AlreadyVisited", "LeafAppended", "NodeAppended")
 lessons.tell(*trace.sentences(*walk))
 
 # %% [markdown]
-# ## hash set
+# ## 哈希集合
 #
 # “这个张量见过吗？”要能立刻回答，不管有多少个张量。C 语言没有现成的 `set`。ggml 取记录的地址，除以 16，再对槽位数取余；如果那个槽里是别的张量，就看下一个槽。用 Python 写出来，地址按 arena 的样子，每 368 字节一条记录：
 
@@ -123,7 +123,7 @@ for address in range(32, 32 + 6 * 368, 368):
 print({slot: key for slot, key in enumerate(keys) if key is not None})
 
 # %% [markdown]
-# 相邻的两条记录隔 23 个槽（368 除以 16），一圈一圈地绕。槽位数是质数，所以要等所有的槽都坐满，才会有两条碰到一起。ggml 从一张质数表里取：第一个不小于图的大小两倍的数。下面是上面那个图的槽位数，和谁坐在哪里：
+# 相邻的两条记录隔 23 个槽（368 除以 16），一圈一圈地绕。槽位数是质数，所以要等所有的槽都坐满，才会有两条碰到一起。ggml 从一张质数表里取：第一个不小于图的大小两倍的数。下面是上面那张图的槽位数，和谁坐在哪里：
 
 # %%
 print(f"size {g.size}, {g.hash_size} slots")
@@ -146,10 +146,10 @@ print(f"{g.hash_size} slots")
 lessons.tell(*trace.sentences("SlotTaken", "VisitEnter"))
 
 # %% [markdown]
-# （最先访问的 `out` 决定槽从哪里数起：我们没有真实的地址，假设所有记录都在一个长长的 arena 里。）一次冲突不过是多看一眼，答案不会因此出错：槽里存的是张量本身，不是它的 hash 值。
+# （最先访问的 `out` 决定槽从哪里数起：我们没有真实的地址，假设所有记录都在一个长长的 arena 里。）一次冲突不过是多看一眼，答案不会因此出错：槽里存的是张量本身，不是它的哈希值。
 
 # %% [markdown]
-# ## use count，以及它不管的事
+# ## 使用计数，以及它不管的事
 #
 # 遍历返回时，顺便数每个张量被当作来源几次。`x * x` 算两次。
 
@@ -165,7 +165,7 @@ with vg.record() as trace:
 print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %% [markdown]
-# 你也许读到过：图运行时，use count 减到零的张量就被释放。其实 ggml 的 use count 从不减少。它是给后端用的：一个结果只用一次时，两个节点可以*融合*成一个（`ggml_can_fuse`，`ggml-impl.h`）。分配器自己另有计数（children 和 views），在任何计算开始之前就把它们一路减到零。下面停在规划快结束的地方：*children left* 已经减到 0，*uses* 没有动。往回走，可以看到它怎样减少。
+# 你也许读到过：图运行时，使用计数（use count）减到零的张量就会释放。其实 ggml 的使用计数从不减少。它是给后端用的：一个结果只用一次时，两个节点可以**融合**成一个（`ggml_can_fuse`，`ggml-impl.h`）。分配器自己另有计数（children 和 views），在任何计算开始之前就把它们一路减到零。下面停在规划快结束的地方：*children left* 已经减到 0，*uses* 没有动。往回走，可以看到它怎样减少。
 
 # %%
 kinds = [type(event).__name__ for event in trace.events]
@@ -204,7 +204,7 @@ except vg.VizggmlError as error:
     print(error)
 
 # %% [markdown]
-# 在这一点上，我们的引擎比 ggml 严格。ggml 的遍历不检查：`d` 已在 hash set 里，它就掉头，给出的顺序里 `a` 排在它所需要的 `d` 之前。上面那个短短的 `visit_once` 也一样，一声不响：
+# 在这一点上，我们的引擎比 ggml 严格。ggml 的遍历不检查：`d` 已在哈希集合里，它就掉头，给出的顺序里 `a` 排在它所需要的 `d` 之前。上面那个短短的 `visit_once` 也一样，一声不响：
 
 # %%
 needs = {"d": ["b"], "b": ["a", "x"], "a": ["d"], "x": []}
@@ -248,7 +248,7 @@ for order in ("left to right", "right to left"):
 vg.view(traces["left to right"], panes=["timeline"], height=450)
 
 # %% [markdown]
-# 先右：`long` 到来之前，`wide` 已经不在了。没有一个张量变小，只是它们的寿命重叠得少了。
+# 先右：`long` 到来之前，`wide` 已经不在了。没有一个张量变小，只是它们的生命周期重叠得少了。
 
 # %%
 vg.view(traces["right to left"], panes=["timeline"], height=450)
@@ -259,7 +259,7 @@ vg.view(traces["right to left"], panes=["timeline"], height=450)
 # %% [markdown]
 # ## 真正作决定的：模型的代码
 #
-# 有一个比左右更强的手段：*早一点* expand。先 expand 的就排在前面。llama.cpp 在每一层都这样做，理由有两个。先看看，如果只从 logits 顺着箭头走，会漏掉什么：
+# 有一个比左右更强的手段：**早一点** expand。先 expand 的就排在前面。llama.cpp 在每一层都这样做，理由有两个。先看看，如果只从 logits 顺着箭头走，会漏掉什么：
 
 # %%
 from collections import Counter
@@ -278,7 +278,7 @@ absent = [f"{n} {op}" for op, n in missing.items() if n]
 print("missing:", ", ".join(absent))
 
 # %% [markdown]
-# 没有人*读* `SET_ROWS`：它把新的 key 和 value 写进 cache，而 attention 读的是 cache，不是它的结果。从 logits 没有箭头通向它，也没有箭头通向算出这些 key 和 value 的乘法。所以 `build_attn` 先 expand 这两次写入，再轮到必须看见它们的 attention。把两者联系在一起的，只有顺序。
+# 没有谁**读** `SET_ROWS`：它把新的 key 和 value 写进缓存，而注意力读的是缓存，不是它的结果。从 logits 没有箭头通向它，也没有箭头通向算出这些 key 和 value 的乘法。所以 `build_attn` 先 expand 这两次写入，再轮到必须看见它们的注意力。把两者联系在一起的，只有顺序。
 
 # %%
 writes = [step.index_of(t) for t in step.nodes if t.op == "SET_ROWS"]
@@ -292,7 +292,7 @@ print("attention's softmax at ", reads)
 # %% [markdown]
 # ## 在真实的模型里，顺序有多大作用？
 #
-# `two_branches` 是特意造出来的。现在拿一个真实模型的一步（SmolLM2，32 个 token）重新遍历：只 expand 非写明不可的，也就是输入、cache 的写入和 logits，其余交给左和右。节点还是同样那些。
+# `two_branches` 是特意造出来的。现在拿一个真实模型的一步（SmolLM2，32 个 token）重新遍历：只 expand 非写明不可的，也就是输入、缓存的写入和 logits，其余交给左和右。节点还是那些。
 
 
 # %%
@@ -320,12 +320,12 @@ for order, g in graphs.items():
     print(f"      live at most: {found.bound:>9,} bytes, at {where}")
 
 # %% [markdown]
-# 同时存活的最大值（live）不随顺序改变：一层里最宽的地方是 attention 的分数，哪种顺序都得从那里过。几个规划的差别，只在分配器摆得紧不紧。所以别指望顺序能创造奇迹：一层接一层的链，没有多少可选的余地。
+# 最大的活跃集（live）不随顺序改变：一层里最宽的地方是注意力分数，哪种顺序都得从那里过。几个规划的差别，只在分配器摆得紧不紧。所以别指望顺序能创造奇迹：一层接一层的链，没有多少可选的余地。
 
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
-# `ggml/src/ggml.c` 里的 `ggml_visit_parents_graph` 和 `ggml_build_forward_expand`；hash set 在 `ggml/src/ggml-impl.h`。一个真实的模型：左边是我们的遍历，右边是 llama.cpp 建的图。
+# `ggml/src/ggml.c` 里的 `ggml_visit_parents_graph` 和 `ggml_build_forward_expand`；哈希集合在 `ggml/src/ggml-impl.h`。一个真实的模型：左边是我们的遍历，右边是 llama.cpp 建的图。
 
 # %%
 with vg.record() as trace:
@@ -339,7 +339,7 @@ print(f"a taken slot was met {taken} times")
 # %% [markdown]
 # ## 改一改，看一看
 #
-# `width` 和 `length` 是 `wide` 和 `long` 的元素个数。同时存活的最大值（*live*），任何分配器都低不过它。试试 (256, 8)，再试 (64, 32)。后一种情况下，从右到左同时存活的更少，规划却占得更多：留下的空洞太窄，放不下 `out`。顺序决定寿命；分配器拿寿命做出什么，是另一回事。
+# `width` 和 `length` 是 `wide` 和 `long` 的元素个数。最大的活跃集（*live*），任何分配器都低不过它。试试 (256, 8)，再试 (64, 32)。后一种情况下，从右到左同时存活的更少，规划却占得更多：留下的空洞太窄，放不下 `out`。生命周期由顺序决定；分配器摆得好不好，是另一回事。
 
 # %%
 width, length = 256, 64
@@ -353,16 +353,16 @@ for order in ("left to right", "right to left"):
 # %% [markdown]
 # ## 练习
 #
-# 把答案写在三个点的位置。答错会得到一个提示；`lessons.solution("06.1")` 打印解答。
+# 把 `...` 换成你的答案。答错会得到提示；`lessons.solution("06.1")` 打印解答。
 #
-# **06.1** `x` 和 `w` 是 leaf；`p = sqr(x)`，`q = relu(w)`，`r = mul(q, p)`，`s = add(p, r)`，`t = add(r, s)`。`t` 的各个 node 按什么顺序追加？写成字母组成的字符串。
+# **06.1** `x` 和 `w` 是叶子；`p = sqr(x)`，`q = relu(w)`，`r = mul(q, p)`，`s = add(p, r)`，`t = add(r, s)`。`t` 的各个节点按什么顺序追加？写成字母组成的字符串。
 
 # %%
 answer = ...
 lessons.check("06.1", answer)
 
 # %% [markdown]
-# **06.2** `y = mul(x, x)`，`z = add(y, y)`，`t = mul(z, x)`。x、y、z、t 的 use count 各是多少？写四个数。
+# **06.2** `y = mul(x, x)`，`z = add(y, y)`，`t = mul(z, x)`。x、y、z、t 的使用计数各是多少？写四个数。
 
 # %%
 answer = ...
@@ -376,7 +376,7 @@ answer = ...
 lessons.check("06.3", answer)
 
 # %% [markdown]
-# **06.4** 写一个函数 `order(result, sources)`。`sources(t)` 给出一个张量的来源列表（这里张量就是字符串）。它返回 `result` 需要的所有张量：每个一次，每个都在它的来源之后，左边的来源在前。它会在好几个图上试用，其中一个就像上面的 `t16`。
+# **06.4** 写一个函数 `order(result, sources)`。`sources(t)` 给出一个张量的来源列表（这里张量就是字符串）。它返回 `result` 需要的所有张量：每个一次，每个都在它的来源之后，左边的来源在前。它会在好几张图上试用，其中一张就像上面的 `t16`。
 
 # %%
 answer = ...
@@ -385,6 +385,6 @@ lessons.check("06.4", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml.c` 里的 `ggml_visit_parents_graph`：遍历，一页。我们的在 `vizggml/ggml/cgraph.py`。
+# - `ggml/src/ggml.c` 里的 `ggml_visit_parents_graph`：整个遍历，一页就够。我们的实现在 `vizggml/ggml/cgraph.py`。
 # - `src/llama-graph.cpp` 里的 `llm_graph_context::build_attn`：那几次 expand，和那条注释。
 # - 顺序给整个内存带来什么：见[第 7 章：静态规划](07-plan.ipynb)。
