@@ -17,7 +17,7 @@
 # 分配器有了（[第 5 章](05-galloc.ipynb)），它走过图的顺序也有了（[第 6 章](06-graph.ipynb)）。两者合起来，在算出第一个数之前，就给每个结果安排好了位置。这样的规划有多好？计算的时候，又要为它付出什么？
 
 # %% [markdown]
-# ## 寿命是矩形
+# ## 生命周期是矩形
 #
 # 一个结果在它自己的节点上出生，在最后一个读它的节点上死去，其间占着若干字节。向右画执行顺序里的位置，向上画字节：得到一个矩形。它的宽由顺序决定，高由形状决定；规划能决定的，只是把它挂多高。时间上重叠的两个，字节上不能重叠。
 #
@@ -73,7 +73,7 @@ height = max(placed[name] + lives[name][2] for name in lives)
 print(f"{total} bytes of results in {height} bytes")
 
 # %% [markdown]
-# 能更少吗？在位置 4，`c`、`d` 和 `out` 同时活着。任何规划都不能低于这种和的最大值，它叫*下界*（lower bound；在播放器里是一条点线）。
+# 能更少吗？在位置 4，`c`、`d` 和 `out` 同时活着。任何规划都不能低于这种和的最大值，它叫**下界**（lower bound；在播放器里是一条点线）。
 
 
 # %%
@@ -88,7 +88,7 @@ print("alive:", sums, " lower bound:", max(sums))
 # %% [markdown]
 # ## 真实一步的规划
 #
-# tiny 模型，一次 32 个 token。`graph_liveness` 只凭图算出各个寿命，不用任何分配器，所以可以拿它来评判分配器。
+# tiny 模型，一次 32 个 token。`graph_liveness` 只凭图算出各个生命周期，不用任何分配器，所以可以拿它来评判分配器。
 
 # %%
 import vizggml as vg
@@ -153,7 +153,7 @@ print("searches:    ", seen["SearchBegin"])
 # %% [markdown]
 # ## 计算的时候：什么也不做
 #
-# 现在看真正干活时的内存：二十个 token，每次都重用同一个图。其间申请了几次内存，归还了几次？
+# 现在看真正干活时的内存：二十个 token，每次都复用同一张图。其间申请了几次内存，归还了几次？
 
 # %%
 context = vg.load_model("tiny").context(n_ctx=512, n_threads=1)
@@ -215,9 +215,9 @@ plt.show()
 # 一条平线；那一点起伏，是测量时 Python 自己用掉的。
 
 # %% [markdown]
-# ## 中间结果在计算过程中被释放吗
+# ## 计算过程中会释放中间结果吗？
 #
-# 常常有人这么讲。你刚刚数过：一次也没有。`TensorFreed` 发生在*规划*里，意思是：从这里起，这些字节可以许给别人了。运行时什么也不动，一个节点只是写在别人待过的地方。
+# 常常有人这么讲。你刚刚数过：一次也没有。`TensorFreed` 发生在**规划**里，意思是：从这里起，这些字节可以许给别人了。运行时什么也不动，一个节点只是写在别人待过的地方。
 #
 # 换一种做法也行。我们的引擎有一个教学模式：最后一个读者一结束，就真的释放。下面用一个小图来看：
 
@@ -241,7 +241,7 @@ lessons.tell(*trace.sentences("Released"))
 # %% [markdown]
 # ## 一个规划管所有的步
 #
-# 每一步不尽相同：有 prompt，有单个 token，cache 会变长。所以建 context 的时候，先规划最坏的图：一个满的 prompt，一个 token，再来一次 prompt。缓冲区取其中最大的。
+# 每一步不尽相同：有提示词，有单个 token，缓存会变长。所以建 context 的时候，先规划最坏的图：一段最长的提示词，一个 token，再来一次提示词。缓冲区取其中最大的。
 
 # %%
 with vg.record() as trace:
@@ -251,7 +251,7 @@ with vg.record() as trace:
 lessons.tell(*trace.sentences("ReserveEnd"))
 
 # %% [markdown]
-# 第三次是为了让 prompt 的规划留到最后。token 少一些的图，节点还是那些，而且没有一个更大：它直接用 prompt 的规划里的位置（`ggml_gallocr_needs_realloc` 检查的正是这个）。缓冲区大半空着，但不用查找。
+# 第三次是为了让提示词的规划留到最后。token 少一些的图，节点还是那些，而且没有一个更大：它直接用提示词的规划里的位置（`ggml_gallocr_needs_realloc` 检查的正是这个）。缓冲区大半空着，但不用查找。
 
 # %%
 size = context.compute_buffer_size
@@ -266,9 +266,9 @@ print("new buffers:", seen["BufferAllocated"])
 print("the buffer is as it was:", context.compute_buffer_size == size)
 
 # %% [markdown]
-# ## 节省 70% 到 85% 吗
+# ## 真能省 70% 到 85% 吗？
 #
-# 你可能读到过这个数字。是什么的 70%，在什么图上？节省的比例，是“各占一处”减去规划，再除以前者。把一步的图在第一层之后截断，在第二层之后截断，依此类推，逐段规划（这一格要几秒钟）：
+# 你可能读到过这个数字。是什么的 70%，在什么图上？节省的比例，是“各占一处”减去规划，再除以前者。把一步的图在第一层之后截断，在第二层之后截断，依此类推，逐段规划（这个单元格要跑几秒钟）：
 
 
 # %%
@@ -313,7 +313,7 @@ for mode in ("plain", "flash"):
     print(f"tiny,    32 tokens, {mode} attention: {share:.1%}")
 
 # %% [markdown]
-# “分配器节省多少”没有一个统一的数字：要说明是哪个图。还要留意这是谁的比例：只是中间结果的，不包括权重和 cache。
+# “分配器节省多少”没有一个统一的数字：要说明是哪张图。还要留意这是谁的比例：只是中间结果的，不包括权重和缓存。
 
 # %% [markdown]
 # ## 在 llama.cpp 里
@@ -359,7 +359,7 @@ for n in (1, n_tokens):
 # %% [markdown]
 # ## 练习
 #
-# 把答案写在三个点的位置。答错会得到一个提示；`lessons.solution("07.1")` 打印解答。
+# 把 `...` 换成你的答案。答错会得到提示；`lessons.solution("07.1")` 打印解答。
 #
 # **07.1** 四个结果，写成（出生，死亡，大小），两端的位置都包括在内：(0, 2, 64)、(1, 3, 32)、(2, 4, 96)、(4, 5, 128)。它们内存的下界是多少？
 
@@ -384,5 +384,5 @@ lessons.check("07.3", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml-alloc.c` 里的 `ggml_gallocr_alloc_graph_impl`：整个走法，一页就够。我们的在 `vizggml/ggml/gallocr.py`，下界在 `liveness.py`。
-# - 现在 compute buffer 已经很小。还有什么会随每个 token 增长？见[第 8 章：KV cache](08-kv-cache.ipynb)。
+# - `ggml/src/ggml-alloc.c` 里的 `ggml_gallocr_alloc_graph_impl`：整个遍历，一页就够。我们的实现在 `vizggml/ggml/gallocr.py`，下界在 `liveness.py`。
+# - 现在计算缓冲区已经很小。还有什么会随每个 token 增长？见[第 8 章：KV 缓存](08-kv-cache.ipynb)。
