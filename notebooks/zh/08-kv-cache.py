@@ -106,7 +106,7 @@ for t in range(6):
 print("the same results:", np.allclose(results, everything))
 
 # %% [markdown]
-# 整个模型也守这个规矩吗？取最后一层为提示词算出的 key：一次只给提示词，一次后面接着整篇故事。（这里关掉了 flash attention：步子长的时候它按块计算，舍入会有不同，见[第 9 章](09-attention.ipynb)。）
+# 整个模型也守这个规矩吗？取最后一层为提示词算出的 key：一次只给提示词，一次后面接着整篇故事。（这里关掉了 flash attention：一步的 token 多时，它按分块计算，舍入会有不同，见[第 9 章](09-attention.ipynb)。）
 
 
 # %%
@@ -160,10 +160,10 @@ for t in attention.src[1:3]:
     print(f"{t.name}: ne {t.ne[:3]}, bytes of {t.view_src.name}")
 
 # %% [markdown]
-# 这些视图有 256 个 cell，已占用的远没有这么多。个数向上取到 256 的倍数，这样计算图在很多个 token 之内都不变，可以重用（[第 4 章](04-deferred.ipynb)）。那么一个 token 究竟看得见哪些 cell？下一节就有答案。
+# 这些视图有 256 个 cell，已占用的远没有这么多。个数向上取到 256 的倍数，这样计算图在很多个 token 之内都不变，可以复用（[第 4 章](04-deferred.ipynb)）。那么一个 token 究竟看得见哪些 cell？下一节就有答案。
 
 # %% [markdown]
-# ## 改一改，看会怎样
+# ## 改一改，看一看
 #
 # cell 不是队列。你可以从中间删掉一些位置，后来的 token 哪里有空就去哪里。修改 `removed`，把下面几个单元格一直运行到 mask。看最后一步里带框的 cell 在哪里，上面标的是哪些位置。
 
@@ -226,7 +226,7 @@ from vizggml.llama.plan import plan_file, plan_shape
 print(f"{planned:,} bytes; the same: {planned == by_hand}")
 
 # %% [markdown]
-# 常有人说，缓存随着文本变大。变大的是**用到**的部分。内存在上下文建立时就全部占下，不管你要写 4,096 个 token 还是 10 个：
+# 常有人说，缓存随着文本变大。变大的是**用到**的部分。内存在创建 context 时就全部占下，不管你要写 4,096 个 token 还是 10 个：
 
 
 # %%
@@ -457,7 +457,7 @@ for kind in ("f16", "q8_0"):
     print(f"{kind:>5} {theirs:>12,} {plan_with(kind).nodes:>12,}")
 
 # %% [markdown]
-# 带窗口的两个缓存在 `src/llama-kv-cache-iswa.cpp`。我们让 llama.cpp 装入一个 Gemma 3 那样的小文件：5 层，key 和 value 各一个头，每头 128 个数；第 0、2、4 层的窗口是 1,024。2,048 个 cell，一步 512 个 token，它占了：
+# 带窗口的两个缓存在 `src/llama-kv-cache-iswa.cpp`。我们让 llama.cpp 加载一个 Gemma 3 那样的小文件：5 层，key 和 value 各一个头，每头 128 个数；第 0、2、4 层的窗口是 1,024。2,048 个 cell，一步 512 个 token，它占了：
 
 # %%
 for which, by_hand in (
@@ -470,7 +470,7 @@ for which, by_hand in (
 # %% [markdown]
 # ## 练习
 #
-# 把三个点换成你的答案。答错会得到提示；`lessons.solution("08.1")` 打印解答。
+# 把 `...` 换成你的答案。答错会得到提示；`lessons.solution("08.1")` 打印解答。
 #
 # **08.1** 一个模型有 28 层，16 个头，其中 key 和 value 各 8 个头，每头 128 个元素。用 `F16`，32,768 个 token 的缓存占多少字节？
 
@@ -486,7 +486,7 @@ answer = ...
 lessons.check("08.2", answer)
 
 # %% [markdown]
-# **08.3** 某一层的窗口是 1,000 个 token。上下文有 16,384 个 cell，一步最多 512 个 token，只有一个序列，`swa_full` 关闭。这一层有多少个 cell？
+# **08.3** 某一层的窗口是 1,000 个 token。context 有 16,384 个 cell，一步最多 512 个 token，只有一个序列，`swa_full` 关闭。这一层有多少个 cell？
 
 # %%
 answer = ...
