@@ -29,7 +29,7 @@ print(f"one for all:      {max(needs.values()):>6,} bytes")
 # %% [markdown]
 # ## 在引擎里
 #
-# 计算之前，`ggml_graph_plan` 把整个图走一遍，对每个节点问两件事：用几个线程？要多少字节的 scratch？下面是 tiny 模型一步 64 个 token 的计算图，注意力拆成一个个单独的节点。
+# 计算之前，`ggml_graph_plan` 把整张图走一遍，对每个节点问两件事：用几个线程？要多少字节的 scratch？下面是 tiny 模型一步 64 个 token 的计算图，注意力拆成一个个单独的节点。
 
 # %%
 import numpy as np
@@ -123,7 +123,7 @@ for sentence in trace.sentences("NodePlanned"):
 # 要得最多的属于注意力。而注意力还有一个更大的问题，那根本不是 scratch。
 
 # %% [markdown]
-# ## 每一对，一个数
+# ## 每一对，一个分数
 #
 # 一步里的每个 token，要在每个头里与每个 cell 比较。全部写出来，这些分数就是一个张量 `kq`。看看 tiny 模型有 1,024 个 cell 时计算缓冲区的规划：每一层里，分数都像一座塔一样立着。
 
@@ -185,9 +185,9 @@ print(f"out / S: {out / S:.4f}, in one go: {in_one_go:.4f}")
 # %% [markdown]
 # 哪个分数成了新的最大值，修正系数就小于 1：第一个、第二个和最后一个都是。第三个的系数是 1，什么都没变。
 #
-# ## 一次一块
+# ## 一次一个分块
 #
-# 一次一个分数太慢。改成所有的 query 一起，每次取一**块**（tile）cell，想法不变。
+# 一次一个分数太慢。改成所有的 query 一起，每次取一个**分块**（tile）的 cell，想法不变。
 
 
 # %%
@@ -206,7 +206,7 @@ def online(q, keys, values, tile):
 
 
 # %% [markdown]
-# 就这么几行。不管一块多大，它和教科书上的 softmax 一样吗？
+# 就这么几行。不管分块多大，它和教科书上的 softmax 一样吗？
 
 
 # %%
@@ -254,11 +254,11 @@ in_one = reserved(step_of_64(n_ctx=1024, flash_attn=True))
 vg.view(in_one, panes=["timeline"], step=len(in_one) - 1, height=520)
 
 # %% [markdown]
-# ## 块就是 scratch
+# ## 分块就是 scratch
 #
-# 线程处理一块的时候，这块总得放在什么地方：这就是 scratch，每个线程一份。设一块有 *Q* 个 query、*C* 个 cell，头的大小是 *D*：query 要 *QD* 个数，key 和 value 各 *CD*，累加的结果 *QD*，分数和 mask 各 *QC*。全部是 F32。
+# 线程处理一个分块的时候，它总得放在什么地方：这就是 scratch，每个线程一份。设一个分块有 *Q* 个 query、*C* 个 cell，头的大小是 *D*：query 要 *QD* 个数，key 和 value 各 *CD*，累加的结果 *QD*，分数和 mask 各 *QC*。全部是 F32。
 #
-# 有一篇公开的 ggml 介绍说，MiniMind 用 16 个线程时要 14 MB 的 scratch。它的头有 96 个元素。按 256 x 256 的块来算：
+# 有一篇公开的 ggml 介绍说，MiniMind 用 16 个线程时要 14 MB 的 scratch。它的头有 96 个元素。按 256 x 256 的分块来算：
 
 
 # %%
@@ -272,7 +272,7 @@ for side in (256, 64):
     print(f"    {4 * 16 * floats:,} bytes on 16 threads")
 
 # %% [markdown]
-# 可见那篇介绍说的是 256 x 256 的块。如今的 llama.cpp 用 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。这两种，引擎都能规划。
+# 可见那篇介绍说的是 256 x 256 的分块。如今的 llama.cpp 用 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。这两种，引擎都能规划。
 
 
 # %%
@@ -304,10 +304,10 @@ for n_tokens, n_cells in ((512, 2048), (512, 32768), (1, 1048576)):
     print(f"tokens {n_tokens:>3}, cells {n_cells:>9,}: {size:,} bytes")
 
 # %% [markdown]
-# （只有一个 token 的一步是逐个处理 cell 的，由各个线程分担。它另有一个公式，plan 取两者中较大的。练习 09.4 就是把各线程的结果合起来。）
+# （只有一个 token 的一步是逐个处理 cell 的，由各个线程分担。它另有一个公式，规划取两者中较大的。练习 09.4 就是把各线程的结果合起来。）
 
 # %% [markdown]
-# ## 改一改，看会怎样
+# ## 改一改，看一看
 #
 # 还是 tiny 模型，这次用 flash attention。修改 `side`，运行两个单元格，看哪个节点要得最多。`side` 小到多少，最多的就不再是注意力了？
 
@@ -394,7 +394,7 @@ for cells in (2048, 8192):
 # %% [markdown]
 # ## 练习
 #
-# 把三个点换成你的答案。答错会得到提示；`lessons.solution("09.1")` 打印解答。
+# 把 `...` 换成你的答案。答错会得到提示；`lessons.solution("09.1")` 打印解答。
 #
 # **09.1** 四个节点分别要 100、3,000、500、2,000 字节的 scratch。8 个线程时，工作缓冲区多大？
 
@@ -410,7 +410,7 @@ answer = ...
 lessons.check("09.2", answer)
 
 # %% [markdown]
-# **09.3** 用 llama.cpp 的分块，头大小 128，8 个线程，`FLASH_ATTN_EXT` 要多少字节的 scratch？（不算 plan 加的填充。）
+# **09.3** 用 llama.cpp 的分块，头大小 128，8 个线程，`FLASH_ATTN_EXT` 要多少字节的 scratch？（不算规划加的填充。）
 
 # %%
 answer = ...
