@@ -48,9 +48,9 @@ print("the same logits, bit for bit:", np.array_equal(one, two))
 # %% [markdown]
 # 很少能到两倍；机器还在忙别的事时，甚至会更慢。（这是制作本页的机器上的数，请在你的机器上再跑一遍。）时间花到哪里去了，本章前半就讲这个。不过 logits 一模一样，这就值得一问：这些互不知情的线程，怎样才不会互相妨碍？
 #
-# ## 手写一个 barrier
+# ## 手写一个屏障
 #
-# 两层，两个线程，各算一半的行。`y` 的每一行都需要*整个* `h`。让线程 0 的核被别人占用一小会儿。
+# 两层，两个线程，各算一半的行。`y` 的每一行都需要**整个** `h`。让线程 0 的核被别人占用一小会儿。
 
 # %%
 rng = np.random.default_rng(3)
@@ -83,11 +83,11 @@ print("right rows without a barrier:", two_layers(False), "of 8")
 print("right rows with a barrier:   ", two_layers(True), "of 8")
 
 # %% [markdown]
-# 线程 1 跑到前面，读到了 `h` 里还没有写好的行。在 *barrier* 处，大家都等最后一个。ggml 在每个节点之后放一个：节点内部，没有线程需要别的线程正在写的东西；节点之间就可能需要。
+# 线程 1 跑到前面，读到了 `h` 里还没有写好的行。在**屏障**（barrier）处，大家都等最后一个。ggml 在每个节点之后放一个：节点内部，没有线程需要别的线程正在写的东西；节点之间就可能需要。
 #
 # ## 谁做完，谁取下一块
 #
-# 可是有了 barrier，最慢的线程就决定了所有人的速度。对半分只有在两个核一样快时才公平，而它们从来不一样快：其中一个正在给你显示这个页面。那就把活切得更小，谁做完谁取下一块。下面假设一个线程的速度只有另一个的一半：
+# 可是有了屏障，最慢的线程就决定了所有人的速度。对半分只有在两个核一样快时才公平，而它们从来不一样快：其中一个正在给你显示这个页面。那就把活切得更小，谁做完谁取下一块。下面假设一个线程的速度只有另一个的一半：
 
 
 # %%
@@ -153,11 +153,11 @@ for how in (made_anew, from_a_pool):
     print(f"{how.__name__:>11}: {us:6.1f} µs each time")
 
 # %% [markdown]
-# 所以要有*线程池*（pool）：线程随 context 创建一次。但叫醒一个线程也要时间，因此 ggml 的线程做完之后不会马上去睡，而是先反复看一阵有没有活（*poll*，轮询）。轮询占着一个核，只有核有富余时才划算。
+# 所以要有**线程池**（pool）：线程随 context 创建一次。但叫醒一个线程也要时间，因此 ggml 的线程做完之后不会马上去睡，而是先反复看一阵有没有活（*poll*，轮询）。轮询占着一个核，只有核有富余时才划算。
 #
 # ## 引擎里的线程
 #
-# 用两个线程算 16 个 token，一次求值。（编译的 kernel 以更大的 tile 为单位，它的 chunk 可能比 ggml 的行数多。）
+# 用两个线程算 16 个 token，一次求值。（编译过的 kernel 以更大的分块（tile）为单位，它的 chunk 可能比 ggml 的行数多。）
 
 # %%
 ctx = model.context(n_ctx=256, n_ubatch=64, n_threads=2)
@@ -170,7 +170,7 @@ lessons.tell(*trace.sentences("ChunksTaken")[:4])
 lessons.tell(*trace.sentences("WorkTaken")[:2])
 
 # %% [markdown]
-# 每条泳道是一个线程。彩色的条是节点；后面带斜线的一段是在 barrier 处等待。按 **→** 逐个事件往前走。有些节点只出现在一条泳道里：它们太小，一个线程独自做更快。
+# 每条泳道是一个线程。彩色的条是节点；后面带斜线的一段是在屏障处等待。按 **→** 逐个事件往前走。有些节点只出现在一条泳道里：它们太小，一个线程独自做更快。
 
 # %%
 track = trace.tracks().track("thread")
@@ -189,11 +189,11 @@ print(f"computed by thread 0: {len(nodes_of[0])} nodes")
 print(f"by thread 1 as well:  {len(nodes_of[1])}")
 
 # %% [markdown]
-# 在 llama.cpp 里：`ggml/src/ggml-cpu/ggml-cpu.c` 中的 `ggml_graph_compute_thread`、`ggml_barrier` 和 `ggml_compute_forward_mul_mat`。那里每个线程都走完整张图，在每个节点的 barrier 处与其他线程会合；等待时空转，从不睡眠；只有在两张图之间，才先轮询一阵再睡（`ggml_graph_compute_check_for_work`）。我们的线程在节点之间就可能会睡，因为让 Python 线程一直醒着代价更大。
+# 在 llama.cpp 里：`ggml/src/ggml-cpu/ggml-cpu.c` 中的 `ggml_graph_compute_thread`、`ggml_barrier` 和 `ggml_compute_forward_mul_mat`。那里每个线程都走完整张图，在每个节点的屏障处与其他线程会合；等待时空转，从不睡眠；只有在两张图之间，才先轮询一阵再睡（`ggml_graph_compute_check_for_work`）。我们的线程在节点之间就可能会睡，因为让 Python 线程一直醒着代价更大。
 #
 # ## 第二块内存
 #
-# *后端*（backend）是能计算节点的东西，加上它读的那块内存。这里有第二个：`DEV0` 代表一块显卡。它用同样的 kernel 计算，但它的内存在要紧的地方是真的：容量有限，两边谁也读不到对方的。把四层中的最后一层放上去。输出也算一层，所以一共是两层。
+# **后端**（backend）是能计算节点的东西，加上它读的那块内存。这里有第二个：`DEV0` 代表一块显卡。它用同样的 kernel 计算，但它的内存在要紧的地方是真的：容量有限，两边谁也读不到对方的。把四层中的最后一层放上去。输出也算一层，所以一共是两层。
 
 
 # %%
@@ -229,9 +229,9 @@ for sentence in trace.sentences("BackendAssigned"):
         lessons.tell(sentence)
 
 # %% [markdown]
-# 这就解释了为什么有两个同样大小的拷贝。第 2 层的最后一个节点 `l_out-2` 把 `ffn_out-2` 加到 `ffn_inp-2` 上。它没有权重，于是跟着后一层去算，过去的就是两个加数，而不是它们的和。常见的说法是“只传一个隐藏状态”；ggml 传的是两个。
+# 这就解释了为什么有两次同样大小的复制。第 2 层的最后一个节点 `l_out-2` 把 `ffn_out-2` 加到 `ffn_inp-2` 上。它没有权重，于是跟着后一层去算，过去的就是两个加数，而不是它们的和。常见的说法是“只传一个隐藏状态”；ggml 传的是两个。
 #
-# 在播放器里看：第二个 split 开始之前的最后一个拷贝。
+# 在播放器里看：第二个 split 开始之前的最后一次复制。
 
 # %%
 tracks = trace.tracks()
@@ -239,16 +239,16 @@ copied = int(tracks.track("copy")["a"].max())
 vg.view(trace, panes=["splits"], step=copied, height=280)
 
 # %% [markdown]
-# 切图的是 `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`，我们的在 `vizggml/ggml/sched.py`；vizggml 的测试把这样的图交给真正的调度器，逐个比较每个 split、每个拷贝和两个计算缓冲区的大小。只有 CPU 时，只有一个 split，没有拷贝：
+# 切图的是 `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`，我们的实现在 `vizggml/ggml/sched.py`；vizggml 的测试把这样的图交给真正的调度器，逐个比较每个 split、每次复制和两个计算缓冲区的大小。只有 CPU 时，只有一个 split，什么都不用复制：
 
 # %%
 theirs = lessons.golden("cpu.splits")
 print(f"splits, CPU alone: {cpu.sched.n_splits}, llama.cpp {theirs}")
 
 # %% [markdown]
-# ## 改一改，看看会怎样
+# ## 改一改，看一看
 #
-# 把 `n_gpu_layers` 设为 0、1、3、5 和 -1（全部）。看第二个 split 从哪个节点开始；当所有层都在设备上时，还剩哪些拷贝。
+# 把 `n_gpu_layers` 设为 0、1、3、5 和 -1（全部）。看第二个 split 从哪个节点开始；当所有层都在设备上时，还剩哪些复制。
 
 # %%
 n_gpu_layers = 3
@@ -262,7 +262,7 @@ changed = None
 # %% [markdown]
 # ## 放在 CPU 内存里的层，就由 CPU 计算吗？
 #
-# 通常都这么说：“放不下的层由 CPU 计算。”用几种大小的批试一试。
+# 通常都这么说：“放不下的层由 CPU 计算。”用几种大小的批次试一试。
 
 # %%
 print("tokens  splits    weights copied      the rest")
@@ -363,7 +363,7 @@ except vg.VizggmlError as error:
 # %% [markdown]
 # ## 练习
 #
-# 把三个点换成你的答案。答错会得到提示；`lessons.solution("11.1")` 打印解答。
+# 把 `...` 换成你的答案。答错会得到提示；`lessons.solution("11.1")` 打印解答。
 #
 # **11.1** 1,000 行权重乘 8 个 token，4 个线程，按 ggml 的切法：切成几块？
 
@@ -386,7 +386,7 @@ answer = ...
 lessons.check("11.3", answer)
 
 # %% [markdown]
-# **11.4** 宽度为 4,096 的模型，像上面那样从两层之间切开。一批有 8 个 token。要复制多少字节的激活（F32；不算位置、mask 等输入）？
+# **11.4** 宽度为 4,096 的模型，像上面那样从两层之间切开。一批有 8 个 token。要复制多少字节的激活值（F32；不算位置、mask 等输入）？
 
 # %%
 answer = ...
@@ -395,6 +395,6 @@ lessons.check("11.4", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`：分五遍，每一遍都是你见过的几行。我们的在 `vizggml/ggml/sched_assign.py` 和 `sched.py`；线程池在 `vizggml/ggml/threadpool.py`。
+# - `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`：分五遍，每一遍都是你见过的几行。我们的实现在 `vizggml/ggml/sched_assign.py` 和 `sched.py`；线程池在 `vizggml/ggml/threadpool.py`。
 # - 注意力除了结果之外，每个线程还要多少内存：[第 9 章：scratch 与注意力](09-attention.ipynb)。
 # - 把一切合在一起：[第 12 章：七个决定，一张图](12-one-picture.ipynb)。
