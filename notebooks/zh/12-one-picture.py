@@ -38,7 +38,7 @@ highest = int(logits[-1].argmax())
 print(tokens, "->", highest, smol.vocab.detokenize([highest]))
 
 # %% [markdown]
-# 其余的都藏在 `decode` 里。让它写三个 token，打印途经之处：每个阶段的第一个事件和它在录制里的步号；llama.cpp 中做同一件事的函数，只在首次出现时列出。（要几秒钟。）
+# 其余的都藏在 `decode` 里。让它写三个 token，打印途经之处：每个阶段的第一个事件和它在录制里的步号；llama.cpp 中做同一件事的函数，只在首次出现时列出。（要跑几秒钟。）
 
 # %%
 from vizggml.timeline.sentences import render
@@ -78,9 +78,9 @@ with vg.record() as trace:
 print(*path(trace), sep="\n")
 
 # %% [markdown]
-# 第一段是提示词。第二段里图要*重新建*，因为这回只有一个 token。第三段走同一条路，但图是*重用*的：没有新建，没有添加节点，也没有重新放置。长文本就是第三段一遍又一遍。
+# 第一段是提示词。第二段里图要**重新建**，因为这回只有一个 token。第三段走同一条路，但图是**复用**的：没有新建，没有添加节点，也没有重新放置。长文本就是第三段一遍又一遍。
 #
-# 注意这里缺了什么：没有哪个阶段叫“分配内存”。token 还没来，位置就定好了。所谓*放置*（placed），只是把地址写进记录。
+# 注意这里缺了什么：没有哪个阶段叫“分配内存”。token 还没来，位置就定好了。所谓**放置**（placed），只是把地址写进记录。
 
 # %%
 kinds = [type(event).__name__ for event in trace.events]
@@ -144,7 +144,7 @@ vg.view(trace, panes=["tensor"], step=permuted[0], height=600)
 # %% [markdown]
 # ## 决定三：先有图，再干活
 #
-# 构图函数只记下要做什么；图没建完，什么也不算（第 [4](04-deferred.ipynb)、[6](06-graph.ipynb) 章）。这样才有可能知道，谁是一个张量的最后一个读者。
+# 构建函数只记下要做什么；图没建完，什么也不算（第 [4](04-deferred.ipynb)、[6](06-graph.ipynb) 章）。这样才有可能知道，谁是一个张量的最后一个读者。
 
 # %%
 begin, end = where["GraphCreated"][-1], where["ComputeBegin"][-2]
@@ -210,7 +210,7 @@ print("values:", *(f"{x:.3f}" for x in block.values[:8]), "...")
 # %% [markdown]
 # ## 决定七：算出来还一样的，就留着
 #
-# 旧 token 的 K 和 V 留在缓存里（[第 8 章](08-kv-cache.ipynb)）；上一步的图也留着，只要下一步建出来会是同一张图（[第 4 章](04-deferred.ipynb)）。
+# 旧 token 的 key 和 value 留在缓存里（[第 8 章](08-kv-cache.ipynb)）；上一步的图也留着，只要下一步建出来会是同一张图（[第 4 章](04-deferred.ipynb)）。
 
 # %%
 lessons.tell(trace.sentences("CellsFound")[-1])
@@ -255,9 +255,9 @@ print(f"weights if they were copied to F32:  {gb(2 * plan.mapped)}")
 print(f"compute if each result had its own:  {gb(alone)}")
 
 # %% [markdown]
-# 所以第一个答案是：14 GB 的大部分根本没有分配。它是文件，由系统摆给进程看；要腾地方时，这些页不必写回就能丢掉。
+# 所以第一个答案是：14 GB 的大部分根本没有分配。它是文件，由系统映射给进程看；要腾地方时，这些页不必写回就能丢掉。
 #
-# 流行的说法到此为止，好像有了映射就不需要内存。并非如此。这样的模型，每个 token 都要读全部权重。页留不住，每个 token 都得重新从磁盘取。内存小，*跑得动*；要*跑得快*，一个 token 读的东西就得留在内存里。
+# 流行的说法到此为止，好像有了映射就不需要内存。并非如此。这样的模型，每个 token 都要读全部权重。页留不住，每个 token 都得重新从磁盘取。内存小，**跑得动**；要**跑得快**，一个 token 读的东西就得留在内存里。
 #
 # 第二个答案是量化。分配的部分不随它变小，变小的是映射。
 
@@ -294,7 +294,7 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# 第三个答案：不是每个模型都要读全部权重。300 亿参数的 Qwen3，每层有 128 个*专家*，一个 token 只用 8 个。量化成 `Q3_K_M`，文件大小又和刚才差不多。一个 token 读其中多少？
+# 第三个答案：不是每个模型都要读全部权重。300 亿参数的 Qwen3，每层有 128 个**专家**，一个 token 只用 8 个。量化成 `Q3_K_M`，文件大小又和刚才差不多。一个 token 读其中多少？
 
 # %%
 from vizggml.llama.plan import shape_model
@@ -315,9 +315,9 @@ print(f"KV cache  {gb(sum(experts.kv))}")
 print(f"compute   {gb(experts.compute)}")
 
 # %% [markdown]
-# （token embedding 只查一行，所以没有算进去。）下一个 token 可能选别的专家；但常被选中的会留在内存里，其余的可以在磁盘上等着。
+# （词嵌入只查一行，所以没有算进去。）下一个 token 可能选别的专家；但常被选中的会留在内存里，其余的可以在磁盘上等着。
 #
-# 还有一处要更正。在有 AVX-512 的处理器上，llama.cpp 加载时会把某些类型重新排布（`CPU_REPACK`）：这些矩阵*确实*被复制到分配的内存里，文件中对应的页此后不再读。`--no-repack` 可以关掉它。
+# 还有一处要更正。在有 AVX-512 的处理器上，llama.cpp 加载时会把某些类型重新排布（`CPU_REPACK`）：这些矩阵**确实**会复制到分配的内存里，文件中对应的页此后不再读。`--no-repack` 可以关掉它。
 
 # %%
 print("qwen3-30b-a3b, Q3_K_M")
@@ -377,7 +377,7 @@ print("llama.cpp's side:", theirs.source)
 #
 # 整个次序就在 `llama_context::decode` 和 `process_ubatch` 里（`src/llama-context.cpp`）；其余函数的名字，上面那条路上都列着。
 #
-# ## 改一改，看看会怎样
+# ## 改一改，看一看
 #
 # 这是你的笔记本和一个模型。看两行里哪一行随 `n_ctx` 增长，哪一行随 `kind` 变化。试试 `llama-70b`、`Q2_K`、32,768 个 token。
 
@@ -397,7 +397,7 @@ print("it fits" if fits else "it does not: pages are fetched again")
 # %% [markdown]
 # ## 练习
 #
-# 把三个点换成你的答案。答错会得到提示；`lessons.solution("12.1")` 打印解答。
+# 把 `...` 换成你的答案。答错会得到提示；`lessons.solution("12.1")` 打印解答。
 #
 # **12.1** 用同一个文件，把 `F16` 的 Llama 2 7B 启动两次，各 4,096 个 token。全部权重都读过以后，两个进程一共占多少字节？需要的数都在 `plans["F16"]` 里，写成表达式即可。
 
@@ -406,7 +406,7 @@ answer = ...
 lessons.check("12.1", answer)
 
 # %% [markdown]
-# **12.2** 图被重用时，一个 token 从 `DecodeBegin` 到得出 logits，经过哪些阶段？按次序写出字母：`B` 建图，`C` 找到单元，`L` logits 就绪，`P` 放置图，`R` 决定是否重用，`T` 切分文本，`U` 划出 ubatch，`X` 计算图。
+# **12.2** 复用图的时候，一个 token 从 `DecodeBegin` 到得出 logits，经过哪些阶段？按次序写出字母：`B` 建图，`C` 找到 cell，`L` logits 就绪，`P` 放置图，`R` 决定是否复用，`T` 切分文本，`U` 划出 ubatch，`X` 计算图。
 
 # %%
 answer = ...
@@ -422,6 +422,6 @@ lessons.check("12.3", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `src/llama-context.cpp` 里的 `llama_context::decode`，从头读到尾。里面每个调用你都认识。我们的在 `vizggml/llama/context.py`。
+# - `src/llama-context.cpp` 里的 `llama_context::decode`，从头读到尾。里面每个调用你都认识。我们的实现在 `vizggml/llama/context.py`。
 # - 你自己的模型：`vizggml plan FILE`；只要 Python 吃得消，也可以 `vg.load_model(FILE)`。
 # - 哪个部件记不清了，就往回走：[导览](00-tour.ipynb)，[分配器](05-galloc.ipynb)。
