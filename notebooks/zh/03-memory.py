@@ -111,7 +111,7 @@ print(f"data:    {sum(weights):,} bytes, {times} times as much")
 # %% [markdown]
 # ## 缓冲区：先量，再放
 #
-# 那么数据放在哪里？**缓冲区**（缓冲区）是某个设备上的一块内存。**缓冲区类型**（缓冲区 type）说明这种内存有什么规矩：每个张量从 `alignment` 的倍数开始，一块不应超过 `max_size`。
+# 那么数据放在哪里？**缓冲区**（buffer）是某个设备上的一块内存。**缓冲区类型**（buffer type）说明这种内存有什么规矩：每个张量从 `alignment` 的倍数开始，一块不应超过 `max_size`。
 #
 # `ggml_backend_alloc_ctx_tensors_from_buft`（`ggml/src/ggml-alloc.c`）按顺序处理一个 context 里的张量，每个张量经过两遍。第一遍累加大小，加到下一个放不下为止；然后要一个恰好这么大的缓冲区；第二遍把这些张量依次放进去。接着是下一段。
 #

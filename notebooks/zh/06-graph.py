@@ -65,12 +65,12 @@ def visit_once(t, order, seen):
 print(f"{len(visit_once('t16', [], set()))} visits")
 
 # %% [markdown]
-# `ggml_cgraph` 里有一个哈希集合（哈希集合），全部理由就是带 `seen` 的那两行。
+# `ggml_cgraph` 里有一个哈希集合（hash set），全部理由就是带 `seen` 的那两行。
 
 # %% [markdown]
 # ## ggml 的遍历
 #
-# 第一个例子，换成 ggml。不由任何 op 算出的张量是**叶子**（叶子），其余是**节点**（节点）。
+# 第一个例子，换成 ggml。不由任何 op 算出的张量是**叶子**（leaf），其余是**节点**（node）。
 
 # %%
 import vizggml as vg
