@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 1 章：张量
 #
-# 在[导览](00-tour.ipynb)里你一步步走过了一层，在一次次乘法之间反复遇到 `RESHAPE`、`PERMUTE` 和 `VIEW`：注意力头和 token 换了位置，行和列换了位置。它们在一步计算里占多大比重？
+# 在[导览](00-tour.ipynb)里你一步步走过了一层，在一次次乘法之间反复遇到 `RESHAPE`、`PERMUTE` 和 `VIEW`：注意力头和 token 换了位置，行和列换了位置。这些操作在一步计算里占多大比重？
 
 # %%
 import numpy as np
@@ -189,7 +189,7 @@ for x in (a, t, together, row):
 lessons.tell(*trace.sentences("NodeSkipped"))
 
 # %% [markdown]
-# 播放器停在造出 `cont` 的那一步，把它的路线和上面 `t` 的比一比。往前走会到 `row`，一直走到最后，就看到节点依次轮到。
+# 播放器停在造出 `cont` 的那一步。把它的路线和上面 `t` 的比一比。往前走到 `row`，再一直走到最后，就能看到各个节点依次轮到。
 
 # %%
 made = trace.steps("OpRecorded")[-2]

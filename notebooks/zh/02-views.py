@@ -166,7 +166,7 @@ for t in (x, left, right, out):
 # %% [markdown]
 # `y` 读过了 `left`，`x` 还在。`z` 读过了 `right`，`x` 才走，随后 `out` 得到同一片字节。
 #
-# 播放器停在 `y` 刚放好的那一步。往前走（**→**），直到 `x` 释放，看 *Counts* 里它那一行：剩下的视图一个一个减下去。内存图上找不到任何视图，因为它们没有字节。
+# 播放器停在 `y` 刚放好的那一步。往前走（**→**），直到 `x` 释放，看 *Counts* 里它那一行：剩下的视图一个一个减下去。内存图上找不到任何视图，因为视图没有自己的字节。
 
 # %%
 placed = trace.steps("TensorAssigned")[1]
@@ -175,7 +175,7 @@ vg.view(trace, panes=["map", "counts"], step=placed, height=640)
 # %% [markdown]
 # ## 四种空 op
 #
-# `VIEW`、`RESHAPE`、`PERMUTE` 和 `TRANSPOSE` 都是图的节点。计算轮到它们时，什么也不做：该做的，创建时就已经写进 `ne`、`nb` 和 `view_offs` 了。
+# `VIEW`、`RESHAPE`、`PERMUTE` 和 `TRANSPOSE` 都是图的节点。计算轮到时，什么也不做：该做的，创建时就已经写进 `ne`、`nb` 和 `view_offs` 了。
 
 # %%
 with vg.record() as trace:
@@ -230,7 +230,7 @@ print("read alone:      ", read_the_cache("read"))
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
-# 所以 `src/llama-graph.cpp` 的 `llm_graph_context::build_attn` 先把新 key 和 value 的写入放进图里，**然后**才搭建读取它们的注意力。读取从 `llama_kv_cache::get_k`（`src/llama-kv-cache.cpp`）开始：对这一层的缓存做 `ggml_view_4d`，再由 `build_attn_mha` 调换维度。最后那个视图的字节，一步就到缓存：
+# 所以 `src/llama-graph.cpp` 的 `llm_graph_context::build_attn` 先把新 key 和 value 的写入放进图里，**然后**才搭建读缓存的注意力。读取从 `llama_kv_cache::get_k`（`src/llama-kv-cache.cpp`）开始：对这一层的缓存做 `ggml_view_4d`，再由 `build_attn_mha` 调换维度。最后那个视图的字节，一步就到缓存：
 
 
 # %%

@@ -197,7 +197,7 @@ pages("all of it:")
 # %% [markdown]
 # ## 看模型一页页进来
 #
-# 权重是映射的，所以一个权重都没读，模型就已经“加载”好了。第一步计算才把它们拉进来，一层接一层，kernel 用到哪里，页就来到哪里。`pages_watched` 在每一层之后问一次。
+# 权重是映射的，所以一个权重都没读，模型就已经“加载”好了。到第一步计算，权重才一层接一层地进来：kernel 用到哪里，页就来到哪里。`pages_watched` 在每一层之后问一次。
 
 # %%
 from vizggml.llama.residency import pages_watched
@@ -222,7 +222,7 @@ vg.view(trace, panes=["pages", "events"], step=second)
 # %% [markdown]
 # ## 两个进程，一份内存
 #
-# 这些页不属于这个进程。它们是系统手里的那份文件，谁映射同一个文件，看到的就是同样的页。启动另一个程序，让它映射这个文件并读一半，再问**我们的**页里有多少是和它共享的。
+# 这些页不属于这个进程，而是系统手里的那份文件：谁映射同一个文件，看到的就是同样的页。启动另一个程序，让它映射这个文件并读一半，再问**我们的**页里有多少是和它共享的。
 
 # %%
 import gc
@@ -295,9 +295,9 @@ here = file.residency()
 print(f"before any step: {here.pages} of {here.of} pages")
 
 # %% [markdown]
-# （已经在内存里的那些页，装的是词表和其他元数据，它们已经读过了。）
+# （已经在内存里的那些页，装的是词表和其他元数据，这些早已读过。）
 #
-# 流行的说法是：llama.cpp 在用到权重之前什么也不读。映射**可以**做到这样，你刚才看到的也是这样。但 llama.cpp 默认要得更多：在 Linux 上，`llama_mmap` 用 `MAP_POPULATE` 映射，并给出 `POSIX_MADV_WILLNEED` 的建议，于是加载模型时就把页取来了。它们仍然是系统的页：可以共享，需要地方时可以丢掉。vizggml 不做预取，好让你看得见。
+# 流行的说法是：llama.cpp 在用到权重之前什么也不读。映射**可以**做到这样，你刚才看到的也是这样。但 llama.cpp 默认要得更多：在 Linux 上，`llama_mmap` 用 `MAP_POPULATE` 映射，并给出 `POSIX_MADV_WILLNEED` 的建议，于是加载模型时就把页取来了。不过这些页仍然归系统：可以共享，需要地方时可以丢掉。vizggml 不做预取，好让你看得见。
 
 # %% [markdown]
 # ## 练习

@@ -266,7 +266,7 @@ time_a_step()
 # %% [markdown]
 # ## 图能再用一次吗？
 #
-# 菜谱里没有 token，也没有位置：它们是写进输入张量里的。所以下一个 token 可以用同一张图，**只要重建出来还是同样的图**。`can_reuse` 逐条判断。让它自己说：
+# 菜谱里没有 token，也没有位置：这些都写在输入张量里。所以下一个 token 可以用同一张图，**只要重建出来还是同样的图**。`can_reuse` 逐条判断。让它自己说：
 
 # %%
 context = vg.load_model("tiny").context(
@@ -287,7 +287,7 @@ decode([5])
 trace = decode([7])
 
 # %% [markdown]
-# 多个 token 的提示词和单个 token 不能共用一张图，两次单个 token 可以。下面的面板列出每个条件：现有的图是多少，现在需要多少。
+# 多个 token 的提示词和单个 token 不能共用一张图，两次单个 token 可以。下面的面板列出每个条件：现有的图当初是什么，这次需要什么。
 
 # %%
 kinds = [type(event).__name__ for event in trace.events]
@@ -303,7 +303,7 @@ vg.view(trace, panes=["reuse"], step=decided, height=780)
 _ = decode([5, 7])
 
 # %% [markdown]
-# **输出的个数**：还是两个 token，但这次两个的 logits 你都要。最后一层只算被要求的那些行。
+# **输出的个数**：还是两个 token，但这次两个的 logits 你都要。最后一层只算要输出的那些行。
 
 # %%
 _ = decode([5, 7], outputs=[0, 1])
@@ -327,7 +327,7 @@ batch.add(7, 0, (1,), output=True)
 _ = decode(batch)
 
 # %% [markdown]
-# **缓存变大**：图并不看整个缓存，只看开头的一部分 cell，按 256 递增。把它们填满：每次批次的参数都一样，却总有一个 token 需要新的图。
+# **缓存变大**：图并不看整个缓存，只看开头的一部分 cell，按 256 递增。把这些 cell 填满：每次批次的参数都一样，却总有一个 token 需要新的图。
 
 # %%
 while context.memory.caches[0].cells.used < 255:

@@ -34,7 +34,7 @@ print(f"{len(own)} results, {sum(t.nbytes for t in own):,} bytes")
 del own, step
 
 # %% [markdown]
-# 这还只是一个玩具模型，一批 32 个 token。这些结果大多数只被后面一两个节点读一次，之后就再也没有人读了。所以它们的内存最好能复用；可是复用哪些？放在哪里？
+# 这还只是一个玩具模型，一批 32 个 token。这些结果大多数只被后面一两个节点读一次，之后就再也没有人读了。所以这些内存最好能复用；可是复用哪些？放在哪里？
 #
 # **图分配器**（`ggml_gallocr`）在计算开始之前就把这些都决定好。它按顺序把图走一遍：给每个结果取一个位置；等最后一个读者用完，再把位置收回。它给出的是偏移，不是内存：走完以后，才知道缓冲区要多大。
 
@@ -173,7 +173,7 @@ lessons.tell(*trace.sentences("BlockInserted", "BlockMerged"))
 del c, tensors, talloc
 
 # %% [markdown]
-# 在 *Events* 旁边的列表里选 *BlockMerged*，点第一条，再用 **n** 走到下一次合并。因为表是按偏移排好的，邻居马上就能找到：谁挨着被释放的字节，谁就在表里挨着它。
+# 在 *Events* 旁边的列表里选 *BlockMerged*，点第一条，再用 **n** 走到下一次合并。因为表是按偏移排好的，邻居马上就能找到：谁挨着刚释放的字节，谁在表里就与它相邻。
 
 # %%
 vg.view(trace, panes=["map", "free", "events"])
@@ -276,7 +276,7 @@ print("the buffer has", galloc.get_buffer_size(), "bytes")
 lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
-# 来来来源也可以拒绝。下面是一层的骨架：`h` 先归一化，再做矩阵乘法，结果加回 `h`。
+# 来来来来源也可以拒绝。下面是一层的骨架：`h` 先归一化，再做矩阵乘法，结果加回 `h`。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -367,7 +367,7 @@ for life, _, offset in sorted(plan.standing, key=lambda s: s[2]):
     end = offset + life.held
 
 # %% [markdown]
-# 峰值减去下界就是**碎片**：缓冲区最满的时候仍然空着的字节，只是它们所在的空洞太窄，放不下要放的东西。ggml 从不搬动张量来填空洞。
+# 峰值减去下界就是**碎片**：缓冲区最满的时候仍然空着的字节，只是所在的空洞太窄，放不下要放的东西。ggml 从不搬动张量来填空洞。
 #
 # 在上面的播放器里按 **P**，再按两次 **w**（*Why?*）：这就是让缓冲区长到峰值的那次查找。再按 **→**：一个空洞一个空洞地看过去，每个都太小。
 

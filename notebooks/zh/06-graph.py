@@ -151,7 +151,7 @@ lessons.tell(*trace.sentences("SlotTaken", "VisitEnter"))
 # %% [markdown]
 # ## 使用计数，以及它不管的事
 #
-# 遍历返回时，顺便数每个张量被当作来源几次。`x * x` 算两次。
+# 遍历返回时，顺便数每个张量当了几次来源。`x * x` 算两次。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -165,7 +165,7 @@ with vg.record() as trace:
 print({t.name: g.use_count(t) for t in (*g.leafs, *g.nodes)})
 
 # %% [markdown]
-# 你也许读到过：图运行时，使用计数（use count）减到零的张量就会释放。其实 ggml 的使用计数从不减少。它是给后端用的：一个结果只用一次时，两个节点可以**融合**成一个（`ggml_can_fuse`，`ggml-impl.h`）。分配器自己另有计数（children 和 views），在任何计算开始之前就把它们一路减到零。下面停在规划快结束的地方：*children left* 已经减到 0，*uses* 没有动。往回走，可以看到它怎样减少。
+# 你也许读到过：图运行时，使用计数（use count）减到零的张量就会释放。其实 ggml 的使用计数从不减少。它是给后端用的：一个结果只用一次时，两个节点可以**融合**成一个（`ggml_can_fuse`，`ggml-impl.h`）。分配器自己另有计数（children 和 views），计算还没开始，就一路减到零了。下面停在规划快结束的地方：*children left* 已经减到 0，*uses* 没有动。往回走，可以看到它怎样减少。
 
 # %%
 kinds = [type(event).__name__ for event in trace.events]
@@ -248,7 +248,7 @@ for order in ("left to right", "right to left"):
 vg.view(traces["left to right"], panes=["timeline"], height=450)
 
 # %% [markdown]
-# 先右：`long` 到来之前，`wide` 已经不在了。没有一个张量变小，只是它们的生命周期重叠得少了。
+# 先右：`long` 到来之前，`wide` 已经不在了。没有一个张量变小，只是生命周期重叠得少了。
 
 # %%
 vg.view(traces["right to left"], panes=["timeline"], height=450)
@@ -278,7 +278,7 @@ absent = [f"{n} {op}" for op, n in missing.items() if n]
 print("missing:", ", ".join(absent))
 
 # %% [markdown]
-# 没有谁**读** `SET_ROWS`：它把新的 key 和 value 写进缓存，而注意力读的是缓存，不是它的结果。从 logits 没有箭头通向它，也没有箭头通向算出这些 key 和 value 的乘法。所以 `build_attn` 先 expand 这两次写入，再轮到必须看见它们的注意力。把两者联系在一起的，只有顺序。
+# 没有谁**读** `SET_ROWS`：它把新的 key 和 value 写进缓存，而注意力读的是缓存，不是它的结果。从 logits 没有箭头通向它，也没有箭头通向算出这些 key 和 value 的乘法。所以 `build_attn` 先 expand 这两次写入，然后才是必须看到这些写入的注意力。把两者联系在一起的，只有顺序。
 
 # %%
 writes = [step.index_of(t) for t in step.nodes if t.op == "SET_ROWS"]

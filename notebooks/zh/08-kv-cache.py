@@ -366,7 +366,7 @@ for op in sorted(set(eight)):
         print(f"{op}: {more / smol.hparams.n_layer:+.0f} in each layer")
 
 # %% [markdown]
-# 每层多了四次矩阵乘法，分别作用在 Q、K、V 和结果上：它们被**旋转**了。32 个数的一块只有一个缩放系数，由其中最大的数决定。真实的 key 里总有几个元素比别的大得多，同一块的其他数都跟着遭殃。所以每个头先乘一个 Hadamard 矩阵，把每个元素摊到所有元素上。下面的头里就有这样一个元素：
+# 每层多了四次矩阵乘法，分别作用在 Q、K、V 和结果上：这是在做**旋转**。32 个数的一块只有一个缩放系数，由其中最大的数决定。真实的 key 里总有几个元素比别的大得多，同一块的其他数都跟着遭殃。所以每个头先乘一个 Hadamard 矩阵，把每个元素摊到所有元素上。下面的头里就有这样一个元素：
 
 # %%
 from vizggml.llama.hadamard import hadamard
@@ -493,7 +493,7 @@ answer = ...
 lessons.check("08.3", answer)
 
 # %% [markdown]
-# **08.4** 一个空的缓存放入 8 个 token。删除位置 2、3、4（`seq_rm(0, 2, 5)`）。然后再来 4 个 token。它们放进哪些 cell？写成四个数的列表。
+# **08.4** 一个空的缓存放入 8 个 token。删除位置 2、3、4（`seq_rm(0, 2, 5)`）。然后再来 4 个 token。这 4 个 token 放进哪些 cell？写成四个数的列表。
 
 # %%
 answer = ...
