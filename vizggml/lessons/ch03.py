@@ -101,7 +101,7 @@ EXERCISES: dict[str, Exercise] = {
             "one": Text("All together are more than max_size.", "全部合起来超过了 max_size。"),
             "full": Text(
                 "A buffer is as large as what goes in, not as large as it may be.",
-                "buffer 的大小等于放进去的东西，而不是允许的上限。",
+                "缓冲区的大小等于放进去的东西，而不是允许的上限。",
             ),
             "other": Text(
                 "Round each size up to 32, then add from the left; where the sum would pass 256, begin anew. "
@@ -146,7 +146,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "own": Text(
                 "The weights are shared. A KV cache is written, so it is each process's own.",
-                "权重是共享的。KV cache 要写入，所以每个进程各有一份。",
+                "权重是共享的。KV 缓存要写入，所以每个进程各有一份。",
             ),
             "other": Text(
                 "What can be shared is there once, what is written three times.", "能共享的只有一份，要写入的有三份。"

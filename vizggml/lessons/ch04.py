@@ -104,7 +104,7 @@ EXERCISES: dict[str, Exercise] = {
             "results": Text(
                 "That is a and b. Where are add and relu written down?", "这只是 a 和 b。add 和 relu 记在哪里？"
             ),
-            "both": Text("add and relu are two builders. Count again.", "add 和 relu 是两个操作，再数一遍。"),
+            "both": Text("add and relu are two builders. Count again.", "add 和 relu 是两个构建函数，再数一遍。"),
             "records": Text(
                 "How many tensors are there in all, results counted? Each takes 336 + 32 bytes.",
                 "连同结果一共有几个张量？每个占 336 + 32 字节。",
@@ -143,20 +143,20 @@ EXERCISES: dict[str, Exercise] = {
     "04.3": Exercise(
         _grown,
         {
-            "full": Text("That token still finds a cell among the first 256.", "这个 token 还能放进前 256 个格子。"),
-            "counted": Text("Count from the end of the prompt.", "从 prompt 之后开始数。"),
+            "full": Text("That token still finds a cell among the first 256.", "这个 token 还能放进前 256 个 cell。"),
+            "counted": Text("Count from the end of the prompt.", "从提示词之后开始数。"),
             "cells": Text(
                 "That is how many cells the graph looks at. The prompt already has some.",
-                "这是图能看到的格子数。prompt 已经占了一些。",
+                "这是图能看到的 cell 数。提示词已经占了一些。",
             ),
             "grow": Text(
                 "The graph looks at cells in steps of 256. How many are free after the prompt?",
-                "图看到的格子数按 256 递增。prompt 之后还剩几个空格子？",
+                "图看到的 cell 数按 256 递增。提示词之后还剩几个空 cell？",
             ),
         },
         Text(
             "256 - 200 = 56 tokens fit into the cells that the graph looks at. The 57th needs a mask of 512 columns.",
-            "256 - 200 = 56 个 token 放得进图所看到的格子。第 57 个需要 512 列的 mask。",
+            "256 - 200 = 56 个 token 放得进图所看到的 cell。第 57 个需要 512 列的 mask。",
         ),
     ),
     "04.4": Exercise(
@@ -171,11 +171,11 @@ EXERCISES: dict[str, Exercise] = {
                 "It lets one token use a graph built for two.", "为两个 token 建的图，它让一个 token 用了。"
             ),
             "outputs": Text("It overlooks the number of outputs.", "它漏掉了输出的个数。"),
-            "n_kv": Text("It overlooks that the cache has grown: n_kv.", "它没有注意到 cache 变大了：n_kv。"),
+            "n_kv": Text("It overlooks that the cache has grown: n_kv.", "它没有注意到缓存变大了：n_kv。"),
             "sequences": Text("It overlooks how many different sequences there are.", "它漏掉了有几个不同的序列。"),
             "which": Text(
                 "Which sequence it is does not matter here, only how many different ones there are.",
-                "是哪个序列在这里无关，只看有几个不同的序列。",
+                "是哪个序列在这里无关紧要，只看有几个不同的序列。",
             ),
         },
         code(

@@ -195,15 +195,16 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "align": Text("How many bytes does f take, rounded up?", "f 取整之后占多少字节？"),
             "merge": Text(
-                "The bytes are right. Two of your holes touch each other.", "字节都对。但你写的洞里有两个是挨着的。"
+                "The bytes are right. Two of your holes touch each other.", "字节都对。但你写的空洞里有两个是挨着的。"
             ),
             "last": Text("That is so before c is freed. What does it touch?", "那是释放 c 之前的样子。c 挨着什么？"),
             "split": Text(
-                "f does not fill the hole that it goes into. Where is the rest?", "f 没有填满它放进的洞。剩下的在哪里？"
+                "f does not fill the hole that it goes into. Where is the rest?",
+                "f 没有填满它放进的空洞。剩下的在哪里？",
             ),
             "each": Text(
                 "Write the list down after each move. Which of two holes does f go into: which has room for it?",
-                "每走一步都把空闲列表写下来。f 来的时候有两个洞：哪一个放得下它？",
+                "每走一步都把空闲列表写下来。f 来的时候有两个空洞：哪一个放得下它？",
             ),
         },
         Text(
@@ -211,9 +212,9 @@ EXERCISES: dict[str, Exercise] = {
             "f takes 64 and fits only the second, of which 32 at 256 are left. "
             "c, at 128, touches the hole before it, and f behind it: 32 + 64 = 96 at 96.\n"
             "[(96, 96), (256, 32)]",
-            "a 到 e 依次在 0、96、128、192、288。-b 和 -d 之后有两个洞：96 处 32 字节，192 处 96 字节。"
+            "a 到 e 依次在 0、96、128、192、288。-b 和 -d 之后有两个空洞：96 处 32 字节，192 处 96 字节。"
             "f 占 64 字节，只放得进第二个，剩下 256 处的 32 字节。"
-            "c 在 128，前面挨着一个洞，后面是 f：32 + 64 = 96 字节，从 96 起。\n"
+            "c 在 128，前面挨着一个空洞，后面是 f：32 + 64 = 96 字节，从 96 起。\n"
             "[(96, 96), (256, 32)]",
         ),
     ),
@@ -234,11 +235,11 @@ EXERCISES: dict[str, Exercise] = {
                 "再走一遍。算出 a 之后还有谁读 i？输入也可以被覆盖，只有输出会拒绝。",
             ),
             "sum": Text(
-                "That is a place for each. Which may lie on a source?", "那是每个都有自己的位置。哪些可以放在源上？"
+                "That is a place for each. Which may lie on a source?", "那是每个都有自己的位置。哪些可以盖在来源上？"
             ),
             "each": Text(
                 "For each of a, b, c, d: does it take over a source's place? Count the places that remain.",
-                "对 a、b、c、d 逐个问：它能不能占用某个源的位置？再数一数一共剩几个位置。",
+                "对 a、b、c、d 逐个问：它能不能占用某个来源的位置？再数一数一共剩几个位置。",
             ),
         },
         Text(
@@ -246,7 +247,7 @@ EXERCISES: dict[str, Exercise] = {
             "c takes over b, its first source, and d takes over c. "
             "Two places of 416 bytes (400, rounded up to 32): 832.",
             "a 占用 i 的位置：没有别人读 i。b 不能占用 a，因为 c 还要读 a，所以得到第二个位置。"
-            "c 占用它的第一个源 b，d 再占用 c。两个位置，各 416 字节（400 取整到 32 的倍数）：832。",
+            "c 占用它的第一个来源 b，d 再占用 c。两个位置，各 416 字节（400 取整到 32 的倍数）：832。",
         ),
     ),
     "05.4": Exercise(
@@ -290,19 +291,19 @@ EXERCISES: dict[str, Exercise] = {
             "hole": Text(
                 "Nothing is placed after something has been freed, so there is no hole yet. "
                 "Let one die, with a neighbour above it that stays.",
-                "释放之后再没有放置过什么，所以没有出现洞。让一个先死，而它上面的邻居还活着。",
+                "释放之后再没有放置过什么，所以没有出现空洞。让一个先死，而它上面的邻居还活着。",
             ),
             "narrow": Text(
                 "There is a hole, and all that came later went into it or nothing was lost. "
                 "Make what comes later wider than the hole.",
-                "洞是有了，但后来的都放得进去，没有浪费。让后来的比洞更宽。",
+                "空洞是有了，但后来的都放得进去，没有浪费。让后来的比空洞更宽。",
             ),
         },
         Text(
             "{'A': (0, 1, 32), 'B': (1, 2, 32), 'C': (2, 2, 64)}\n"
             "A leaves a hole of 32 below B, too narrow for C: 128 bytes, though at most 96 live at once.",
             "{'A': (0, 1, 32), 'B': (1, 2, 32), 'C': (2, 2, 64)}\n"
-            "A 在 B 下面留下 32 字节的洞，放不下 C：用了 128 字节，而同时活着的最多 96 字节。",
+            "A 在 B 下面留下 32 字节的空洞，放不下 C：用了 128 字节，而同时活着的最多 96 字节。",
         ),
     ),
 }

@@ -143,7 +143,7 @@ EXERCISES: dict[str, Exercise] = {
     "06.1": Exercise(
         _order,
         {
-            "leafs": Text("x and w are leafs; they are not among the nodes.", "x 和 w 是 leaf，不在 node 里。"),
+            "leafs": Text("x and w are leafs; they are not among the nodes.", "x 和 w 是叶子，不在节点之列。"),
             "each": Text("Each of p, q, r, s, t once.", "p、q、r、s、t 各一次。"),
             "left": Text(
                 "Which source of t is visited first? And which is the left source of r?",
@@ -174,7 +174,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "result": Text("Who has t as a source?", "谁把 t 当作来源？"),
             "sources": Text(
-                "For each tensor: in how many places is it written as a source?", "对每个张量：它在几处被写作来源？"
+                "For each tensor: in how many places is it written as a source?", "对每个张量：它在几处写作来源？"
             ),
         },
         Text(
@@ -196,7 +196,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "place": Text(
                 "Place one after the other: wide, slim; wide is freed; then long, then out (25 elements, padded).",
-                "依次放置：wide、slim；wide 被释放；然后 long，然后 out（25 个元素，要对齐）。",
+                "依次放置：wide、slim；wide 释放；然后 long，然后 out（25 个元素，要对齐）。",
             ),
         },
         Text(

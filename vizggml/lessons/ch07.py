@@ -89,7 +89,7 @@ EXERCISES: dict[str, Exercise] = {
             "single": Text("That is the largest one. Who lives beside it?", "这是最大的一个。它旁边还有谁活着？"),
             "reader": Text(
                 "Both positions are included: who is read at 4 for the last time still lives at 4.",
-                "两端都包括在内：在位置 4 最后一次被读的，在位置 4 还活着。",
+                "两端都包括在内：在位置 4 最后一次读到的，在位置 4 还活着。",
             ),
             "positions": Text(
                 "Write down for each position from 0 to 5 who lives, and add their sizes.",
@@ -119,11 +119,11 @@ EXERCISES: dict[str, Exercise] = {
         {
             "one": Text(
                 "It must return one offset for each life, none below 0, and 0 for one that is alone.",
-                "每个寿命返回一个偏移，不能小于 0；只有一个时偏移是 0。",
+                "每个生命周期返回一个偏移，不能小于 0；只有一个时偏移是 0。",
             ),
             "overlap": Text(
                 "Two results that live at a common position share bytes. Both positions of a life are included.",
-                "有两个在同一位置存活的结果共用了字节。寿命的两端都包括在内。",
+                "有两个在同一位置存活的结果共用了字节。生命周期的两端都包括在内。",
             ),
             "apart": Text(
                 "It takes more than needed for a chain. May the third lie where the first was?",

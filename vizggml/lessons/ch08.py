@@ -142,7 +142,10 @@ EXERCISES: dict[str, Exercise] = {
             "all": Text("That is what swa_full would give it.", "打开 swa_full 才会有这么多。"),
             "sum": Text("Add the window and a step, then round up to 256.", "窗口加上一步，再向上取到 256 的倍数。"),
         },
-        Text("1000 + 512 = 1512, rounded up to a multiple of 256: 1536.", "1000 + 512 = 1512，取到 256 的倍数：1536。"),
+        Text(
+            "1000 + 512 = 1512, rounded up to a multiple of 256: 1536.",
+            "1000 + 512 = 1512，向上取到 256 的倍数：1536。",
+        ),
     ),
     "08.4": Exercise(
         _slot,

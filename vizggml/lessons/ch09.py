@@ -100,7 +100,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "padding": Text(
                 "That is the maximum. The plan adds something so that threads keep out of each other's cache lines.",
-                "这是最大值。为了让线程不写到同一条缓存行，plan 还加了一点。",
+                "这是最大值。为了让线程不写到同一条缓存行，规划还加了一点。",
             ),
             "each": Text("64 bytes for each thread.", "每个线程都要加 64 字节。"),
             "maximum": Text(
@@ -125,7 +125,7 @@ EXERCISES: dict[str, Exercise] = {
         {
             "floats": Text("Those are floats. How many bytes?", "这是浮点数的个数。多少字节？"),
             "threads": Text("That is one thread.", "这是一个线程的。"),
-            "mask": Text("Scores and mask have a square each.", "分数和 mask 各要一个方块。"),
+            "mask": Text("Scores and mask have a square each.", "分数和 mask 各要一个方阵。"),
             "parts": Text(
                 "Tiles of 64 x 64. Add up queries, keys, values, sums, scores, mask; then bytes, then threads.",
                 "分块是 64 x 64。把 query、key、value、累加、分数、mask 加起来，再乘字节数和线程数。",

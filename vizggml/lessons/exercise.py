@@ -44,7 +44,7 @@ class Exercise:
     example: str = "256"
 
 
-YOUR_TURN = Text("Your turn: put your answer in place of the three dots.", "轮到你了：把你的答案写在三个点的位置。")
+YOUR_TURN = Text("Your turn: put your answer in place of the three dots.", "轮到你了：把三个点（...）换成你的答案。")
 RIGHT = Text("Right.", "正确。")
 NOT_YET = Text("Not yet. {hint}", "还不对。{hint}")
 OTHER_FORM = Text(
