@@ -34,7 +34,7 @@ print(f"{len(own)} results, {sum(t.nbytes for t in own):,} bytes")
 del own, step
 
 # %% [markdown]
-# 这还只是一个玩具模型，一批 32 个 token。这些结果大多数只被后面一两个节点读一次，之后就再也没有人读了。所以这些内存最好能复用；可是复用哪些？放在哪里？
+# 这还只是一个玩具模型，一批 32 个 token。这些结果，大多数只有后面一两个节点来读，之后就再也没有人读了。所以这些内存最好能复用；可是复用哪些？放在哪里？
 #
 # **图分配器**（`ggml_gallocr`）在计算开始之前就把这些都决定好。它按顺序把图走一遍：给每个结果取一个位置；等最后一个读者用完，再把位置收回。它给出的是偏移，不是内存：走完以后，才知道缓冲区要多大。
 
@@ -181,7 +181,7 @@ vg.view(trace, panes=["map", "free", "events"])
 # %% [markdown]
 # ## 为什么用 best fit？
 #
-# 也可以取第一个放得下的块（first fit，首次适应），或者最大的（worst fit，最坏适应）。`place` 用这样一条规则来放一组结果：每个结果有一个产生的位置、一个最后被读的位置，还有大小。
+# 也可以取第一个放得下的块（first fit，首次适应），或者最大的（worst fit，最坏适应）。`place` 用这样一条规则来放一组结果：每个结果有一个产生的位置、一个最后一次读取的位置，还有大小。
 
 
 # %%
@@ -270,13 +270,13 @@ for tensor in (*g.leafs, *g.nodes):
 print("the buffer has", galloc.get_buffer_size(), "bytes")
 
 # %% [markdown]
-# `wx`、`wx+b` 和 `out` 共用一个位置。后两个根本没有去问空闲列表：来源已经没人要了，它们就接过了来源的字节。
+# `wx`、`wx+b` 和 `out` 共用一个位置。后两个根本没有去问空闲列表：来源已经没人要了，于是接过了来源的字节。
 
 # %%
 lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
-# 来来来来源也可以拒绝。下面是一层的骨架：`h` 先归一化，再做矩阵乘法，结果加回 `h`。
+# 来来来来来源也可以拒绝。下面是一层的骨架：`h` 先归一化，再做矩阵乘法，结果加回 `h`。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
