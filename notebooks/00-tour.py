@@ -15,7 +15,7 @@
 # # A tour: what happens between a prompt and a word
 #
 # You give a language model some text, and a moment later it gives you the next word. In between, llama.cpp maps a
-# file, builds a graph of a few hundred operations, decides where in memory every one of them may write, computes them
+# file, builds a graph of some hundred or thousand operations, decides where in memory each may write, computes them
 # in order, and picks a token. This notebook does all of that, in Python, with the names and the bytes of the real
 # library, and lets you step through it, forwards and back.
 #
@@ -25,7 +25,8 @@
 # ## A model is a file
 #
 # `tiny` comes with vizggml: a llama with 4 layers and 3.4 million weights that tells very small stories. It is a GGUF
-# file like any other. Nothing is read when it is opened: the file is *mapped*, and its pages arrive when they are used.
+# file like any other. Opening it reads what it says about itself, the words for example; the weights are only *mapped*,
+# and their pages arrive when they are used.
 
 # %%
 import vizggml as vg
@@ -114,7 +115,7 @@ vg.view(trace)
 #
 # The player draws *tracks*: rows that say "this thing had this value from event a to event b". You can read them too.
 # Where is the first plan of the compute buffer at its fullest, and what stands there? (The first plan is for the worst
-# case: as many tokens at once as the context allows.)
+# case: as many tokens at once as one step may take, `n_ubatch`, and the whole cache in use.)
 
 # %%
 from vizggml.views.memory import read_plan
@@ -133,8 +134,8 @@ for life in plan.standing()[:5]:
 # 1. Set `flash_attn=False` above and record again. Which tensors appear between `Qcur` and `kqv_out`, and what do they
 #    do to the plan?
 # 2. Set `temp=0.8, seed=7`. The story changes; does the graph?
-# 3. Record with `max_tokens=1`, then once more with the same context. Why are there so few events the second time?
-#    (Look for *reuse*.)
+# 3. Record with `max_tokens=1`, then once more with the same context. What is not done the second time? (Look for
+#    *reuse*.)
 
 # %% [markdown]
 # ## An exercise

@@ -171,7 +171,7 @@ print("steps:", *np.diff(passed))
 # %% [markdown]
 # In one row of 12 there would be one stride, and here you need two, one of them backwards. So it cannot be done without
 # a copy. NumPy then copies, and says nothing. ggml refuses: `ggml_reshape` asserts that its source is *contiguous*.
-# That is: every stride is what it would be in a fresh tensor of that shape.
+# That is: every stride along which there is a step to take is what it would be in a fresh tensor of that shape.
 
 # %%
 copied = t.array().reshape(12)
@@ -216,16 +216,16 @@ vg.view(trace, panes=["tensor"], step=made, height=740)
 # %% [markdown]
 # ## A stride need not be an element
 #
-# In a quantized type, 32 or 256 weights share a *block*, and the block is the least that has an address. Then `nb[0]` is
-# the size of a block. A `Q4_0` block keeps 32 weights in 18 bytes, so a row of 64 is two blocks.
+# In a quantized type, a number of weights (32 in some types, 256 in others) share a *block*, and the block is the least
+# that has an address. Then `nb[0]` is the size of a block. A `Q4_0` block keeps 32 weights in 18 bytes, so a row of 64 is two blocks.
 
 # %%
 q = c.new_tensor("Q4_0", (64, 3), name="q")
 print("ne", q.ne, "nb", q.nb, "bytes", q.nbytes)
 
 # %% [markdown]
-# A single weight has no byte of its own, so a transposed `Q4_0` cannot be multiplied: `ggml_mul_mat` asserts that its first
-# operand is not transposed. ([Chapter 10](10-quantization.ipynb) opens such a block.)
+# A single weight has no byte of its own, so nobody can walk down a column. (`ggml_mul_mat` asserts, for every type, that its
+# first operand is not transposed. [Chapter 10](10-quantization.ipynb) opens such a block.)
 
 # %%
 vector = c.new_tensor("F32", (3, 1))
@@ -238,8 +238,8 @@ except vg.VizggmlError as error:
 # ## In llama.cpp
 #
 # `llm_graph_context::build_attn_mha` in `src/llama-graph.cpp` permutes q, k and v with (0, 2, 1, 3): from "all heads of a
-# token" to "all tokens of a head". After the attention the result is permuted back, and there stands the one copy of the
-# layer: `ggml_cont`. With flash attention the kernel writes its result in the right order, so that no copy is left.
+# token" to "all tokens of a head". After the attention the result is permuted back, and there stands the one `CONT` of the
+# layer: `ggml_cont_2d`. With flash attention the kernel writes its result in the right order, so that none is left.
 #
 # Count them in the graphs of SmolLM2, a real model (the cell takes a few seconds), and beside them what llama.cpp
 # itself built.

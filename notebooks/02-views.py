@@ -104,8 +104,9 @@ turned = views[-1]
 print(turned.array()[0, 0])
 
 # %% [markdown]
-# A view may not reach past its source. That is checked when it is made, so that nobody needs to check it later. The cache
-# has 16 rows; six of them from row 11 on are one too many.
+# A view may not reach past its source. That is checked when it is made. The cache has 16 rows; six of them from row 11 on
+# are one too many. (ggml checks before the strides are set, as if the elements of the view lay together: rows that are too
+# far apart go unnoticed there. Our engine looks at these, too.)
 
 # %%
 row = cache.nb[1]
@@ -281,7 +282,7 @@ for mode in ("plain", "flash"):
     )
 
 # %% [markdown]
-# (`ggml_op_is_empty` knows a fifth, `NONE`. Those are leafs: weights, caches and inputs, which are no nodes anyway.)
+# (`ggml_op_is_empty` knows a fifth, `NONE`: weights, caches and inputs. Those are leafs, and no nodes of these graphs.)
 
 # %% [markdown]
 # ## Change this and watch

@@ -66,8 +66,8 @@ except MemoryError as error:
     print("too much:", error)
 
 # %% [markdown]
-# That is `ggml_context`. Each object in it has a header of 32 bytes, a tensor's record has 336, and if the context is made
-# that way, the tensor's data follows its record at once. Give it 1,504 bytes and make tensors until it is full.
+# That is `ggml_context`. On a 64-bit machine each object in it has a header of 32 bytes, a tensor's record has 336, and if
+# the context is made that way, the tensor's data follows its record at once. Give it 1,504 bytes and make tensors until it is full.
 
 # %%
 with vg.record() as trace:
@@ -282,7 +282,7 @@ with subprocess.Popen(command, **pipes) as child:
 shared("after it has ended:")
 
 # %% [markdown]
-# So ten processes with the same model need memory for its weights once.
+# So ten processes with the same model need memory for its mapped weights once.
 
 # %% [markdown]
 # ## Given back without being saved
@@ -312,6 +312,8 @@ print(f"llama.cpp:  {theirs:,} bytes")
 
 # %% [markdown]
 # No weight is copied: a tensor's data lies in the mapped file itself, and after loading most of the file has not been read.
+# (llama.cpp does copy weights of some other types, `Q4_0` and `Q4_K` among them, if the processor has faster kernels for
+# another layout: into a buffer named `CPU_REPACK`. `--no-repack` turns that off.)
 
 # %%
 import numpy as np

@@ -336,7 +336,8 @@ _ = decode([5, 7], outputs=[])
 _ = decode([5, 7], outputs=[0, 1])
 
 # %% [markdown]
-# **The sequences.** Two tokens, each the next of a conversation of its own. The *number* of different sequences counts.
+# **The sequences.** Two tokens, each the next of a conversation of its own. The *number* of different sequences counts. (Here
+# all share one cache, as in llama.cpp with `--kv-unified`. Where each has a stream of its own, it counts which they are, too.)
 
 # %%
 from vizggml.llama.batch import Batch

@@ -268,7 +268,7 @@ d_ends, f_size = 4, 96
 compare(lives | {"D": (3, d_ends, 32), "F": (5, 5, f_size)})
 
 # %% [markdown]
-# Now first fit wins. No rule that must decide at once is best for every graph: it would have to know what comes later.
+# Now best fit is the worst of the three. No rule that must decide at once is best for every graph: it would have to know what comes later.
 # Best fit is a rule of thumb. How much it matters on a real graph, you will measure below.
 
 # %% [markdown]
@@ -318,8 +318,9 @@ lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 # %% [markdown]
 # ## Why multiples of 32?
 #
-# A processor loads 32 bytes at once (a register of AVX2), and likes them to begin at a multiple of 32. So each size is
-# rounded up. The price on our three small results, without taking over:
+# A processor loads many bytes at once (a register of AVX2 has 32), and likes them to begin at a multiple. ggml's CPU buffers
+# ask for 32, and for no more, since a GGUF file guarantees no more: a mapped weight lies where the file has it. So each size
+# is rounded up. The price on our three small results, without taking over:
 
 # %%
 g = relu_graph(weights_have_memory=True)
@@ -425,8 +426,8 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
 
 # %% [markdown]
 # From *each* to any of the others nearly everything is saved: it is the reuse that counts. Among the rules the difference
-# is small. Best and first fit do not differ at all on these graphs, and there is one on which the worst fit is the
-# best. If you have read that best fit is what makes ggml's memory small: it is not. It is knowing the last readers.
+# is small. Best and first fit do not differ at all on these graphs, and where nothing is written in place, worst fit
+# is sometimes the best. If you have read that best fit is what makes ggml's memory small: it is not. It is knowing the last readers.
 #
 # Compare the second line of each, too. Taking over saves much where a source and its result make the peak together, as
 # `kq` and its softmax do in tiny, and hardly anything elsewhere.
@@ -448,7 +449,7 @@ print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
 
 # %% [markdown]
 # One thing your lines do not have: a buffer may consist of several *chunks*, where a device limits how large one can be.
-# Then best fit looks through all of them before any grows.
+# Then the holes of all of them are looked through before any grows.
 
 # %% [markdown]
 # ## Change this and watch

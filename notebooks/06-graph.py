@@ -69,7 +69,8 @@ def visit_once(t, order, seen):
 print(f"{len(visit_once('t16', [], set()))} visits")
 
 # %% [markdown]
-# The two lines with `seen` are the whole reason for the hash set in a `ggml_cgraph`.
+# The two lines with `seen` are why a `ggml_cgraph` has a hash set. (Its slots then also serve to look up what is kept for a
+# tensor: use counts, gradients.)
 
 # %% [markdown]
 # ## ggml's visit
@@ -140,8 +141,8 @@ seats = enumerate(g.hash_keys)
 print({slot: t.name for slot, t in seats if t is not None})
 
 # %% [markdown]
-# A collision takes two records whose distance is a multiple of the number of slots. Make one: put enough records between
-# two that are needed.
+# A collision takes two records whose distance, divided by 16, is a multiple of the number of slots. Make one: put enough
+# records between two that are needed.
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -157,7 +158,7 @@ lessons.tell(*trace.sentences("SlotTaken", "VisitEnter"))
 
 # %% [markdown]
 # (`out`, visited first, decides where our slots begin to count: we have no real addresses, and take those of one long
-# arena.) A collision costs one more look, no more: the answer is never wrong, as the slot keeps the tensor itself and
+# arena.) A collision costs a few more looks, no more: the answer is never wrong, as the slot keeps the tensor itself and
 # not its hash.
 
 # %% [markdown]
@@ -346,7 +347,7 @@ for order, g in graphs.items():
     print(f"      live at most: {found.bound:>9,} bytes, at {where}")
 
 # %% [markdown]
-# What is alive at once does not change with the order: it is most where a layer has its attention scores, and every order
+# The most that is alive at once is the same in all three: it is where a layer has its attention scores, and every order
 # must pass through them. The plans differ only in how well the allocator packs. So do not expect wonders from an
 # order: a chain of layers leaves it little choice.
 

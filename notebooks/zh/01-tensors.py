@@ -155,7 +155,7 @@ print("bytes:", *passed)
 print("steps:", *np.diff(passed))
 
 # %% [markdown]
-# 排成一行 12 个，只能有一个步长；这里却要两个，其中一个还是倒着走。不复制就做不到。遇到这种情况，NumPy 一声不响地复制一份；ggml 则拒绝：`ggml_reshape` 断言它的来源是**连续的**（contiguous），也就是说，每个步长都和一个同样形状的新张量相同。
+# 排成一行 12 个，只能有一个步长；这里却要两个，其中一个还是倒着走。不复制就做不到。遇到这种情况，NumPy 一声不响地复制一份；ggml 则拒绝：`ggml_reshape` 断言它的来源是**连续的**（contiguous），也就是说，凡是有步可走的维，步长都和一个同样形状的新张量相同。
 
 # %%
 copied = t.array().reshape(12)
@@ -198,14 +198,14 @@ vg.view(trace, panes=["tensor"], step=made, height=740)
 # %% [markdown]
 # ## 步长不一定是一个元素
 #
-# 在量化类型里，32 个或 256 个权重合成一个**块**（block），块是有地址的最小单位。这时 `nb[0]` 是一个块的大小。一个 `Q4_0` 块用 18 个字节存 32 个权重，所以一行 64 个权重是两块。
+# 在量化类型里，若干个权重（有的类型 32 个，有的 256 个）合成一个**块**（block），块是有地址的最小单位。这时 `nb[0]` 是一个块的大小。一个 `Q4_0` 块用 18 个字节存 32 个权重，所以一行 64 个权重是两块。
 
 # %%
 q = c.new_tensor("Q4_0", (64, 3), name="q")
 print("ne", q.ne, "nb", q.nb, "bytes", q.nbytes)
 
 # %% [markdown]
-# 单个权重没有自己的字节，所以转置过的 `Q4_0` 不能拿来相乘：`ggml_mul_mat` 断言第一个操作数没有转置过。（[第 10 章](10-quantization.ipynb)会打开这样一个块。）
+# 单个权重没有自己的字节，谁也没法沿着一列走下去。（不论什么类型，`ggml_mul_mat` 都断言第一个操作数没有转置过。[第 10 章](10-quantization.ipynb)会打开这样一个块。）
 
 # %%
 vector = c.new_tensor("F32", (3, 1))
@@ -217,7 +217,7 @@ except vg.VizggmlError as error:
 # %% [markdown]
 # ## 在 llama.cpp 里
 #
-# `src/llama-graph.cpp` 的 `llm_graph_context::build_attn_mha` 用 (0, 2, 1, 3) 调换 q、k、v：从“一个 token 的所有头”变成“一个头的所有 token”。算完注意力再换回来，这一层唯一的一次复制就在这里：`ggml_cont`。用 flash attention 时，kernel 直接按正确的顺序写出结果，于是一次复制也不剩。
+# `src/llama-graph.cpp` 的 `llm_graph_context::build_attn_mha` 用 (0, 2, 1, 3) 调换 q、k、v：从“一个 token 的所有头”变成“一个头的所有 token”。算完注意力再换回来，这一层唯一的 `CONT` 就在这里：`ggml_cont_2d`。用 flash attention 时，kernel 直接按正确的顺序写出结果，于是一个 `CONT` 也不剩。
 #
 # 在真实模型 SmolLM2 的图里数一数（这个单元格要跑几秒钟），旁边是 llama.cpp 自己建的图。
 

@@ -62,7 +62,7 @@ except MemoryError as error:
     print("too much:", error)
 
 # %% [markdown]
-# `ggml_context` 就是这样。里面每个对象有 32 字节的头部，一条张量记录是 336 字节；如果 context 是带数据的，张量的数据就紧跟在记录后面。给它 1,504 字节，不断造张量，直到装满。
+# `ggml_context` 就是这样。在 64 位机器上，里面每个对象有 32 字节的头部，一条张量记录是 336 字节；如果 context 是带数据的，张量的数据就紧跟在记录后面。给它 1,504 字节，不断造张量，直到装满。
 
 # %%
 with vg.record() as trace:
@@ -256,7 +256,7 @@ with subprocess.Popen(command, **pipes) as child:
 shared("after it has ended:")
 
 # %% [markdown]
-# 所以十个进程用同一个模型，权重只占一份内存。
+# 所以十个进程用同一个模型，映射的权重只占一份内存。
 
 # %% [markdown]
 # ## 不用保存就能还回去
@@ -283,7 +283,7 @@ print(f"{buffer.buft.name}: {buffer.size:,} bytes")
 print(f"llama.cpp:  {theirs:,} bytes")
 
 # %% [markdown]
-# 没有复制任何权重：张量的数据就在映射的文件里；加载之后，文件的大部分还没有读过。
+# 没有复制任何权重：张量的数据就在映射的文件里；加载之后，文件的大部分还没有读过。（有些别的类型，例如 `Q4_0` 和 `Q4_K`，如果处理器对另一种布局有更快的 kernel，llama.cpp 会把权重复制到名叫 `CPU_REPACK` 的缓冲区里。`--no-repack` 可以关掉。）
 
 # %%
 import numpy as np

@@ -316,7 +316,7 @@ _ = decode([5, 7], outputs=[])
 _ = decode([5, 7], outputs=[0, 1])
 
 # %% [markdown]
-# **序列**：两个 token，各是一段对话的下一个。这里看的是有**几个**不同的序列。
+# **序列**：两个 token，各是一段对话的下一个。这里看的是有**几个**不同的序列。（这里所有序列共用一个缓存，相当于 llama.cpp 的 `--kv-unified`。如果每个序列各有一个 stream，还要看是**哪几个**序列。）
 
 # %%
 from vizggml.llama.batch import Batch

@@ -65,7 +65,7 @@ def visit_once(t, order, seen):
 print(f"{len(visit_once('t16', [], set()))} visits")
 
 # %% [markdown]
-# `ggml_cgraph` 里有一个哈希集合（hash set），全部理由就是带 `seen` 的那两行。
+# `ggml_cgraph` 里有一个哈希集合（hash set），就是为了带 `seen` 的那两行。（它的槽还用来查为张量保存的东西：使用计数、梯度。）
 
 # %% [markdown]
 # ## ggml 的遍历
@@ -131,7 +131,7 @@ seats = enumerate(g.hash_keys)
 print({slot: t.name for slot, t in seats if t is not None})
 
 # %% [markdown]
-# 两条记录的距离如果是槽位数的倍数，就会冲突。我们来造一次：在两个要用的张量之间，放足够多的记录。
+# 两条记录的距离除以 16，如果是槽位数的倍数，就会冲突。我们来造一次：在两个要用的张量之间，放足够多的记录。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
@@ -146,7 +146,7 @@ print(f"{g.hash_size} slots")
 lessons.tell(*trace.sentences("SlotTaken", "VisitEnter"))
 
 # %% [markdown]
-# （最先访问的 `out` 决定槽从哪里数起：我们没有真实的地址，假设所有记录都在一个长长的 arena 里。）一次冲突不过是多看一眼，答案不会因此出错：槽里存的是张量本身，不是它的哈希值。
+# （最先访问的 `out` 决定槽从哪里数起：我们没有真实的地址，假设所有记录都在一个长长的 arena 里。）一次冲突不过是多看几眼，答案不会因此出错：槽里存的是张量本身，不是它的哈希值。
 
 # %% [markdown]
 # ## 使用计数，以及它不管的事
@@ -320,7 +320,7 @@ for order, g in graphs.items():
     print(f"      live at most: {found.bound:>9,} bytes, at {where}")
 
 # %% [markdown]
-# 最大的活跃集（live）不随顺序改变：一层里最宽的地方是注意力分数，哪种顺序都得从那里过。几个规划的差别，只在分配器摆得紧不紧。所以别指望顺序能创造奇迹：一层接一层的链，没有多少可选的余地。
+# 最大的活跃集（live）三种顺序都一样：一层里最宽的地方是注意力分数，哪种顺序都得从那里过。几个规划的差别，只在分配器摆得紧不紧。所以别指望顺序能创造奇迹：一层接一层的链，没有多少可选的余地。
 
 # %% [markdown]
 # ## 在 llama.cpp 里
