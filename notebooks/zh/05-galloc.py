@@ -276,7 +276,7 @@ print("the buffer has", galloc.get_buffer_size(), "bytes")
 lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
-# 来来来来来源也可以拒绝。下面是一层的骨架：`h` 先归一化，再做矩阵乘法，结果加回 `h`。
+# 来源也可以拒绝。下面是一层的骨架：`h` 先归一化，再做矩阵乘法，结果加回 `h`。
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)
