@@ -93,7 +93,6 @@ def test_right(number: str, answer: Any) -> None:
         ("10.3", neighbours, "order"),
         ("10.3", cut, "rounding"),
         ("10.3", lambda x: plain(x)[2:], "length"),
-        ("10.3", lambda x: None, "nothing"),
         ("10.4", "Q4_0", "name"),
         ("10.4", "Q3_K", "coarse"),
         ("10.4", "Q5_K", "beside"),

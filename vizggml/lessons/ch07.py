@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, count
 from typing import Any
 
-from vizggml.lessons.exercise import Exercise, Text, code
+from vizggml.lessons.exercise import Exercise, Text, call, code, whole
 
 Lives = Sequence[tuple[int, int, int]]
 
@@ -50,7 +50,7 @@ def height(lives: Lives, offsets: Sequence[int]) -> int:
 
 
 def _bound(answer: Any) -> str:
-    given, want = int(answer), alive(BOUND)
+    given, want = whole(answer), alive(BOUND)
     if given == want:
         return ""
     sizes = [size for _, _, size in BOUND]
@@ -59,7 +59,7 @@ def _bound(answer: Any) -> str:
 
 def _layers(answer: Any) -> str:
     want = next(n for n in count(1) if (100 - SHARE) * LAYER * n >= 100 * PLAN)
-    given = int(answer)
+    given = whole(answer)
     if given == want:
         return ""
     return "not yet" if given < want else "before"
@@ -67,7 +67,7 @@ def _layers(answer: Any) -> str:
 
 def _plan(answer: Callable[[list[tuple[int, int, int]]], Sequence[int]]) -> str:
     for hint, lives in LISTS:
-        offsets = [int(offset) for offset in answer(list(lives))]
+        offsets = [whole(offset) for offset in call(answer, list(lives))]
         if len(offsets) != len(lives) or min(offsets) < 0:
             return "one"
         for i, j in combinations(range(len(lives)), 2):
@@ -148,5 +148,6 @@ EXERCISES: dict[str, Exercise] = {
             "        offsets.append(offset)\n"
             "    return offsets"
         ),
+        "answer = plan",
     ),
 }

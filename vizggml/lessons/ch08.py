@@ -7,7 +7,7 @@ from typing import Any
 
 from vizggml.ggml.buffer import cpu_buffer_type
 from vizggml.ggml.types import type_named
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, whole
 from vizggml.llama.batch import Batch, split
 from vizggml.llama.cparams import ContextParams, CParams
 from vizggml.llama.hparams import HParams
@@ -38,7 +38,7 @@ def cache_bytes(kind: str) -> int:
 
 
 def _half(answer: Any) -> str:
-    want, got = cache_bytes("f16"), int(answer)
+    want, got = cache_bytes("f16"), whole(answer)
     if got == want:
         return ""
     heads = SHAPE.n_head // SHAPE.n_head_kv
@@ -48,7 +48,7 @@ def _half(answer: Any) -> str:
 
 
 def _quantized(answer: Any) -> str:
-    want, got = cache_bytes("q8_0"), int(answer)
+    want, got = cache_bytes("q8_0"), whole(answer)
     if got == want:
         return ""
     half = cache_bytes("f16")
@@ -58,7 +58,7 @@ def _quantized(answer: Any) -> str:
 def _cells(answer: Any) -> str:
     n = SHAPE.n_layer
     hparams = replace(_hparams(), n_swa=N_SWA, swa_layers=(True,) * n)
-    want, got = swa_cells(hparams, CParams.resolve(WINDOWED, hparams)), int(answer)
+    want, got = swa_cells(hparams, CParams.resolve(WINDOWED, hparams)), whole(answer)
     if got == want:
         return ""
     if got in (N_SWA, 1024):
@@ -83,7 +83,9 @@ def found_cells() -> list[int]:
 
 
 def _slot(answer: Any) -> str:
-    want, got = found_cells(), [int(cell) for cell in answer]
+    if isinstance(answer, str):
+        raise TypeError(answer)
+    want, got = found_cells(), [whole(cell) for cell in answer]
     if got == want:
         return ""
     if len(got) != AFTER:
@@ -165,5 +167,6 @@ EXERCISES: dict[str, Exercise] = {
             "[2, 3, 4, 8]: after the removal the search begins at cell 2. The free cells from there on are taken.",
             "[2, 3, 4, 8]：删除之后，搜索的起点回到 cell 2，从那里开始依次取空的 cell。",
         ),
+        "[0, 1, 2, 3]",
     ),
 }

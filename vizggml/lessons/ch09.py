@@ -12,7 +12,7 @@ from vizggml.ggml.context import Context
 from vizggml.ggml.cplan import graph_plan
 from vizggml.ggml.ops import flash_attn_ext
 from vizggml.ggml.types import CACHE_LINE_SIZE
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, call, whole
 
 NEEDS, THREADS = (100, 3000, 500, 2000), 8
 HEADS, TOKENS, CELLS = 32, 512, 16384
@@ -21,7 +21,7 @@ HEAD = 128
 
 def _work(answer: Any) -> str:
     padding = CACHE_LINE_SIZE * THREADS
-    got = int(answer)
+    got = whole(answer)
     if got == max(NEEDS) + padding:
         return ""
     if got in (sum(NEEDS), sum(NEEDS) + padding):
@@ -31,7 +31,7 @@ def _work(answer: Any) -> str:
 
 def _scores(answer: Any) -> str:
     pairs = TOKENS * CELLS
-    got = int(answer)
+    got = whole(answer)
     if got == 4 * HEADS * pairs:
         return ""
     return {HEADS * pairs: "bytes", 2 * HEADS * pairs: "bytes", 4 * pairs: "heads"}.get(got, "pairs")
@@ -50,7 +50,7 @@ def tile_bytes() -> int:
 
 
 def _tiles(answer: Any) -> str:
-    want, got = tile_bytes(), int(answer)
+    want, got = tile_bytes(), whole(answer)
     if got == want:
         return ""
     one_square = want - 4 * 64 * 64 * THREADS
@@ -77,7 +77,7 @@ def _merge(answer: Merge) -> str:
         scores += 500 * (abs(shift) > 100)
         scores[8:] += shift
         with np.errstate(all="ignore"):
-            M, S, out = answer(*_partial(scores[:8], values[:8]), *_partial(scores[8:], values[8:]))
+            M, S, out = call(answer, *_partial(scores[:8], values[:8]), *_partial(scores[8:], values[8:]))
         largest, total, weighted = _partial(scores, values)
         if abs(shift) > 100 and not np.all(np.isfinite(out)):
             return "overflow"
@@ -165,5 +165,6 @@ EXERCISES: dict[str, Exercise] = {
             "    return M, a * S1 + b * S2, a * out1 + b * out2\n"
             "一个 token 面对很长的缓存时，ggml 就是这样做的：每个线程负责一部分 cell。",
         ),
+        "answer = merge",
     ),
 }

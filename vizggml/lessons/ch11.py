@@ -6,7 +6,7 @@ from typing import Any
 
 from vizggml.ggml.kernels.chunks import CHUNK_SIZE, CHUNK_SIZE_OF_ONE, chunk_grid
 from vizggml.ggml.types import type_named
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, whole
 from vizggml.llama.offload import first_layer
 
 PROMPT_ROWS, PROMPT_TOKENS, PROMPT_THREADS = 1000, 8, 4
@@ -22,7 +22,7 @@ def _handed_out(answer: Any) -> str:
         PROMPT_THREADS: "shares",
         -(-PROMPT_ROWS // CHUNK_SIZE_OF_ONE): "one",
     }
-    return known.get(int(answer), "rows")
+    return known.get(whole(answer), "rows")
 
 
 def _shares(answer: Any) -> str:
@@ -32,26 +32,26 @@ def _shares(answer: Any) -> str:
         TOKEN_ROWS // CHUNK_SIZE_OF_ONE: "few",
         TOKEN_ROWS // CHUNK_SIZE: "one",
     }
-    return known.get(int(answer), "other")
+    return known.get(whole(answer), "other")
 
 
 def _first(answer: Any) -> str:
     first = first_layer(N_LAYER, N_GPU_LAYERS)
     known = {first: "", first - 1: "output", N_GPU_LAYERS: "begin", N_GPU_LAYERS - 1: "begin", 0: "begin"}
-    return known.get(int(answer), "count")
+    return known.get(whole(answer), "count")
 
 
 def _copied(answer: Any) -> str:
     f32 = type_named("F32").type_size
-    whole = TERMS * WIDTH * TOKENS * f32
+    both = TERMS * WIDTH * TOKENS * f32
     known = {
-        whole: "",
-        whole // TERMS: "sum",
-        whole // TOKENS: "tokens",
-        whole // TOKENS // TERMS: "tokens",
-        whole // f32: "elements",
+        both: "",
+        both // TERMS: "sum",
+        both // TOKENS: "tokens",
+        both // TOKENS // TERMS: "tokens",
+        both // f32: "elements",
     }
-    return known.get(int(answer), "product")
+    return known.get(whole(answer), "product")
 
 
 EXERCISES: dict[str, Exercise] = {

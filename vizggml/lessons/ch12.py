@@ -6,7 +6,7 @@ from functools import cache
 from math import isclose
 from typing import Any
 
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, whole
 from vizggml.llama.cparams import ContextParams
 from vizggml.llama.model import load_model
 from vizggml.llama.plan import plan_shape
@@ -35,7 +35,7 @@ def _two(answer: Any) -> str:
         plan.mapped + plan.allocated: "one",
         2 * plan.allocated: "mapped",
     }
-    return hints.get(int(answer), "sum")
+    return hints.get(whole(answer), "sum")
 
 
 @cache
@@ -51,7 +51,7 @@ def reused_path() -> str:
 
 
 def _path(answer: Any) -> str:
-    got, want = str(answer).upper(), reused_path()
+    got, want = "".join(filter(str.isalpha, "".join(answer).upper())), reused_path()
     if got == want:
         return ""
     if "T" in got:
@@ -97,6 +97,7 @@ EXERCISES: dict[str, Exercise] = {
             "The mapping once, what is allocated twice: plan.mapped + 2 * plan.allocated.",
             "映射算一份，分配的算两份：plan.mapped + 2 * plan.allocated。",
         ),
+        'plans["F16"].mapped',
     ),
     "12.2": Exercise(
         _path,
@@ -121,6 +122,7 @@ EXERCISES: dict[str, Exercise] = {
             "UCRXL: ubatch, cells, the decision, computing, logits. Nothing is tokenized, built or placed.",
             "UCRXL：ubatch、cell、复用的决定、计算、logits。没有切分、建图和放置。",
         ),
+        '"TUX"',
     ),
     "12.3": Exercise(
         _speed,
@@ -143,5 +145,6 @@ EXERCISES: dict[str, Exercise] = {
             "but more tokens a second.",
             '50e9 / plans["Q8_0"].mapped，大约每秒 7 个 token。比特少，不只省内存，也写得更快。',
         ),
+        "2.5",
     ),
 }

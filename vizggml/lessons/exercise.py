@@ -53,6 +53,36 @@ OTHER_FORM = Text(
 )
 
 
+RAISED = Text("Your function ended with {error}", "你的函数出错了：{error}")
+NOTHING = Text("Your function returns nothing.", "你的函数没有返回值。")
+
+
+class AnswerError(VizggmlError):
+    """A function that was given as an answer gives nothing to look at: what to say to that."""
+
+
+def whole(answer: Any) -> int:
+    """The whole number that an answer is: 7, `np.int64(7)`, 7.0 or "7". ValueError for 7.5, which is none."""
+    found = int(answer)
+    if isinstance(answer, bool) or (not isinstance(answer, str) and found != answer):
+        raise ValueError(answer)
+    return found
+
+
+def call(answer: Callable[..., Any], *given: Any) -> Any:
+    """What the function gives that is the answer. TypeError if it is none, AnswerError if it raises or gives None."""
+    if not callable(answer):
+        raise TypeError(answer)
+    try:
+        found = answer(*given)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise AnswerError(str(RAISED).format(error=said)) from error
+    if found is None:
+        raise AnswerError(str(NOTHING))
+    return found
+
+
 def language() -> str:
     """What the reader reads: `VIZGGML_LANG`, else the name of the folder that the notebook lies in, else English."""
     asked = os.environ.get("VIZGGML_LANG", "") or Path.cwd().name
@@ -79,7 +109,9 @@ def check(number: str, answer: Any) -> None:
         return
     try:
         key = asked.check(answer)
-    except (TypeError, ValueError, AttributeError, KeyError, IndexError):
+    except AnswerError as error:
+        hint = str(error)
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError):
         hint = str(OTHER_FORM).format(example=asked.example)
     else:
         hint = str(asked.hints[key]) if key else ""
