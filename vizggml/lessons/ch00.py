@@ -23,6 +23,7 @@ def readers() -> list[str]:
 def _freed(answer: Any) -> str:
     if not isinstance(answer, str):
         raise TypeError
+    answer = answer.strip()
     *earlier, last = readers()
     if answer == last:
         return ""
@@ -49,5 +50,6 @@ EXERCISES: dict[str, Exercise] = {
             "Kcur-0. Three nodes read it: Qcur-0, Vcur-0 and Kcur-0, in this order. After the last, nobody needs it.",
             "Kcur-0。有三个节点读它：依次是 Qcur-0、Vcur-0、Kcur-0。最后一个算完，就没有人再需要它了。",
         ),
+        "'embd'",
     )
 }

@@ -9,7 +9,7 @@ from vizggml.ggml.context import Context, contiguous_strides
 from vizggml.ggml.ops import cont, permute, transpose, view_1d, view_2d
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import type_named
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, call, whole, wholes
 
 HALF = (64, 9, 5, 1)
 MATRIX, ELEMENT = (8, 5), (3, 2)
@@ -17,7 +17,7 @@ TURNED = (5, 64, 9, 1)
 
 
 def _numbers(answer: Any) -> tuple[int, ...]:
-    numbers = tuple(int(n) for n in answer)
+    numbers = wholes(answer)
     if len(numbers) != 4:
         raise ValueError("four numbers")
     return numbers
@@ -43,9 +43,10 @@ def _byte(answer: Any) -> str:
     want = i0 * turned.nb[0] + i1 * turned.nb[1]
     untouched = i0 * matrix.nb[0] + i1 * matrix.nb[1]
     ctx.free()
-    if int(answer) == want:
+    given = whole(answer)
+    if given == want:
         return ""
-    return {untouched: "before", want // 4: "elements"}.get(int(answer), "strides")
+    return {untouched: "before", want // 4: "elements"}.get(given, "strides")
 
 
 def _axes(answer: Any) -> str:
@@ -72,12 +73,13 @@ def _layouts(ctx: Context) -> Iterator[tuple[str, Tensor]]:
     yield "ones", permute(ctx, a, 0, 1, 3, 2)
     yield "ones", view_2d(ctx, a, 1, 3, 4, 0)
     yield "ones", transpose(ctx, ctx.new_tensor("F32", (1, 6)))
+    yield "ones", transpose(ctx, ctx.new_tensor("F32", (6, 1)))
     yield "fresh", cont(ctx, transpose(ctx, a))
 
 
 def _contiguous(answer: Callable[[Any, Any, int], Any]) -> str:
     ctx = Context(mem_size=1 << 16, no_alloc=True)
-    wrong = (hint for hint, t in _layouts(ctx) if bool(answer(t.ne, t.nb, t.type.type_size)) != t.is_contiguous())
+    wrong = (hint for hint, t in _layouts(ctx) if bool(call(answer, t.ne, t.nb, t.type.type_size)) != t.is_contiguous())
     found = next(wrong, "")
     ctx.free()
     return found
@@ -101,6 +103,7 @@ EXERCISES: dict[str, Exercise] = {
             "nb[0] = 2; nb[1] = 64 * 2 = 128, a row; nb[2] = 9 * 128 = 1152, a matrix; nb[3] = 5 * 1152 = 5760.",
             "nb[0] = 2；nb[1] = 64 * 2 = 128，一行；nb[2] = 9 * 128 = 1152，一个矩阵；nb[3] = 5 * 1152 = 5760。",
         ),
+        "(1, 2, 3, 4)",
     ),
     "01.2": Exercise(
         _byte,
@@ -139,6 +142,7 @@ EXERCISES: dict[str, Exercise] = {
             "The 64 goes to dimension 1, the 9 to 2, the 5 to 0, and the 1 stays: (1, 2, 0, 3).",
             "64 到第 1 维，9 到第 2 维，5 到第 0 维，1 不动：(1, 2, 0, 3)。",
         ),
+        "(0, 1, 2, 3)",
     ),
     "01.4": Exercise(
         _contiguous,
@@ -176,5 +180,6 @@ EXERCISES: dict[str, Exercise] = {
             "    return True\n"
             "只有一个元素的维跳过；其余每个步长必须等于前面各维合起来的字节数。",
         ),
+        "lambda ne, nb, size: True",
     ),
 }

@@ -9,7 +9,7 @@ from vizggml.ggml.context import Context
 from vizggml.ggml.ops import cont, cpy, relu, reshape_1d, transpose, view_2d
 from vizggml.ggml.tensor import Tensor
 from vizggml.ggml.types import VIEW_OPS
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, whole
 
 
 def _chain(ctx: Context) -> tuple[Tensor, Tensor, Tensor]:
@@ -23,7 +23,7 @@ def _offset(answer: Any) -> str:
     ctx = Context(mem_size=1 << 16, no_alloc=True)
     k, first, last = _chain(ctx)
     ctx.free()
-    got = int(answer)
+    got = whole(answer)
     if got == last.view_offs:
         return ""
     size = k.type.type_size
@@ -42,7 +42,7 @@ def _gap(answer: Any) -> str:
     v = view_2d(ctx, m, 3, 2, m.nb[1], 0)
     ctx.free()
     known = {v.nbytes: "", v.nelements * m.type.type_size: "packed", 2 * m.nb[1]: "tail", m.nbytes: "source"}
-    return known.get(int(answer), "other")
+    return known.get(whole(answer), "other")
 
 
 def _graph(ctx: Context) -> Graph:
@@ -65,7 +65,7 @@ def _computed(answer: Any) -> str:
         sum(not t.is_view for t in nodes): "in place",
         len(nodes) + 2: "leafs",
     }
-    return known.get(int(answer), "other")
+    return known.get(whole(answer), "other")
 
 
 EXERCISES: dict[str, Exercise] = {

@@ -7,7 +7,7 @@ from typing import Any
 from vizggml.ggml.buffer import BufferType, alloc_ctx_tensors_from_buft
 from vizggml.ggml.context import GGML_OBJECT_SIZE, GGML_TENSOR_SIZE, Context
 from vizggml.ggml.types import GGML_MEM_ALIGN, pad
-from vizggml.lessons.exercise import Exercise, Text
+from vizggml.lessons.exercise import Exercise, Text, whole, wholes
 
 SHAPES = ((10,), (3, 3), (1,))
 SIZES, ALIGNMENT, MAX_SIZE = (100, 60, 120, 40, 200), 32, 256
@@ -28,7 +28,7 @@ def _used(answer: Any) -> str:
         sum(GGML_OBJECT_SIZE + GGML_TENSOR_SIZE + n for n in data): "padding",
         pad(sum(GGML_OBJECT_SIZE + GGML_TENSOR_SIZE + n for n in data), GGML_MEM_ALIGN): "padding",
     }
-    return known.get(int(answer), "other")
+    return known.get(whole(answer), "other")
 
 
 def _passes(alignment: int, max_size: int) -> list[int]:
@@ -45,7 +45,7 @@ def _passes(alignment: int, max_size: int) -> list[int]:
 
 
 def _buffers(answer: Any) -> str:
-    got = [int(n) for n in answer]
+    got = list(wholes(answer))
     if got == _passes(ALIGNMENT, MAX_SIZE):
         return ""
     if got == _passes(4, MAX_SIZE):
@@ -58,7 +58,7 @@ def _buffers(answer: Any) -> str:
 def _pages(answer: Any) -> str:
     count = (FIRST + NBYTES - 1) // PAGE - FIRST // PAGE + 1
     known = {count: "", -(-NBYTES // PAGE): "begin", NBYTES // PAGE: "begin", -(-(FIRST + NBYTES) // PAGE): "before"}
-    return known.get(int(answer), "other")
+    return known.get(whole(answer), "other")
 
 
 def _processes(answer: Any) -> str:
@@ -67,7 +67,7 @@ def _processes(answer: Any) -> str:
         PROCESSES * (WEIGHTS_GIB + OWN_GIB): "copies",
         WEIGHTS_GIB + OWN_GIB: "own",
     }
-    return known.get(int(answer), "other")
+    return known.get(whole(answer), "other")
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -114,6 +114,7 @@ EXERCISES: dict[str, Exercise] = {
             "[192, 192, 224].",
             "补齐后：128、64、128、64、224。128 + 64 = 192，再加 128 就超了；128 + 64 = 192；224：[192, 192, 224]。",
         ),
+        "[100, 200]",
     ),
     "03.3": Exercise(
         _pages,

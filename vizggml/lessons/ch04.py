@@ -11,7 +11,7 @@ from vizggml.ggml.context import TENSOR_OVERHEAD, Context
 from vizggml.ggml.liveness import graph_liveness
 from vizggml.ggml.ops import add, mul_mat, relu, scale, sqr
 from vizggml.ggml.types import pad
-from vizggml.lessons.exercise import Exercise, Text, code
+from vizggml.lessons.exercise import Exercise, Text, call, code, whole
 from vizggml.llama.kv_cache import N_KV_PAD
 
 PROMPT = 200
@@ -25,7 +25,7 @@ def _arena(answer: Any) -> str:
     result = relu(ctx, add(ctx, a, b))
     want = ctx.used_mem
     ctx.free()
-    given = int(answer)
+    given = whole(answer)
     if given == want:
         return ""
     if given >= result.nbytes:
@@ -49,8 +49,7 @@ def taken_over() -> str:
 
 
 def _places(answer: Any) -> str:
-    letters = "".join(answer)
-    given, want = set(letters.replace(" ", "").replace(",", "")), set(taken_over())
+    given, want = set("".join(answer).replace(" ", "").replace(",", "")), set(taken_over())
     if given == want:
         return ""
     if not given <= set("pqrst"):
@@ -64,7 +63,7 @@ def _places(answer: Any) -> str:
 def _grown(answer: Any) -> str:
     first = pad(PROMPT + 1, N_KV_PAD)
     want = next(k for k in count(2) if pad(PROMPT + k, N_KV_PAD) != first)
-    given = int(answer)
+    given = whole(answer)
     if given == want:
         return ""
     return {want - 1: "full", want + PROMPT: "counted", first: "cells"}.get(given, "grow")
@@ -90,7 +89,7 @@ def pairs() -> Iterator[tuple[str, Side, Side, bool]]:
 
 
 def _can_reuse(answer: Callable[[Side, Side], Any]) -> str:
-    return next((hint for hint, had, now, want in pairs() if bool(answer(had, now)) != want), "")
+    return next((hint for hint, had, now, want in pairs() if bool(call(answer, had, now)) != want), "")
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -139,6 +138,7 @@ EXERCISES: dict[str, Exercise] = {
             "p 占 i 的位置，r 占 q 的，t 占 s 的：'prt'。q 不行，因为 r 还要读 p；"
             "s 不行，矩阵乘法在算完之前一直需要来源。",
         ),
+        "'pq'",
     ),
     "04.3": Exercise(
         _grown,
@@ -184,5 +184,6 @@ EXERCISES: dict[str, Exercise] = {
             "        return len(b['tokens']), len(set(b['sequences'])), b['n_outputs'], b['n_kv']\n"
             "    return shape(had) == shape(now)"
         ),
+        "lambda had, now: True",
     ),
 }

@@ -13,7 +13,7 @@ from vizggml.ggml.liveness import graph_liveness, places_planned
 from vizggml.ggml.ops import add, scale, soft_max, sqr
 from vizggml.ggml.tallocr import DynTallocr
 from vizggml.ggml.types import pad
-from vizggml.lessons.exercise import Exercise, Text, code
+from vizggml.lessons.exercise import Exercise, Text, code, whole
 from vizggml.lessons.placing import peak_of
 
 if TYPE_CHECKING:
@@ -34,9 +34,10 @@ Lives = Sequence[tuple[int, int, int]]
 
 def _peak(answer: Any) -> str:
     want = peak_of(PEAK_SIZES)
-    if int(answer) == want:
+    given = whole(answer)
+    if given == want:
         return ""
-    return "sum" if int(answer) == sum(PEAK_SIZES) else "pairs"
+    return "sum" if given == sum(PEAK_SIZES) else "pairs"
 
 
 def holes_after(moves: str, alignment: int = ALIGNMENT) -> list[Hole]:
@@ -62,7 +63,7 @@ def _merged(holes: Sequence[Hole]) -> list[Hole]:
 
 
 def _holes(answer: Any) -> str:
-    given = sorted((int(offset), int(size)) for offset, size in answer)
+    given = sorted((whole(offset), whole(size)) for offset, size in answer)
     want = holes_after(MOVES)
     top = sum(pad(size, ALIGNMENT) for name, size in SIZES.items() if name != "f")
     if given == want:
@@ -93,7 +94,7 @@ def in_place_sizes() -> tuple[int, int, int]:
 
 def _in_place(answer: Any) -> str:
     want, one, own = in_place_sizes()
-    given = int(answer)
+    given = whole(answer)
     if given == want:
         return ""
     places, rest = divmod(given, one)
@@ -125,6 +126,7 @@ def lay_before(name: str) -> tuple[str, set[str], set[str]]:
 def _read(answer: Any) -> str:
     if not isinstance(answer, str):
         raise TypeError
+    answer = answer.strip()
     last, earlier, beside = lay_before(READ)
     if answer == last:
         return ""
@@ -151,7 +153,7 @@ def planned(lives: Lives) -> tuple[int, int]:
 
 def _fragmented(answer: Any) -> str:
     given = answer.values() if isinstance(answer, Mapping) else answer
-    lives = [(int(born), int(died), int(size)) for born, died, size in given]
+    lives = [(whole(born), whole(died), whole(size)) for born, died, size in given]
     if not lives or any(not 0 <= born <= died < 1000 for born, died, _ in lives):
         return "positions"
     if any(size <= 0 or size % ALIGNMENT for _, _, size in lives):
@@ -217,6 +219,7 @@ EXERCISES: dict[str, Exercise] = {
             "c 在 128，前面挨着一个空洞，后面是 f：32 + 64 = 96 字节，从 96 起。\n"
             "[(96, 96), (256, 32)]",
         ),
+        "[(0, 32), (64, 32)]",
     ),
     "05.3": Exercise(
         _in_place,
@@ -278,6 +281,7 @@ EXERCISES: dict[str, Exercise] = {
             "    if life.died < asked.born and at <= begin < at + life.held:\n"
             "        print(life.died, life.tensor.name)  # the latest"
         ),
+        "'embd'",
     ),
     "05.5": Exercise(
         _fragmented,
@@ -305,5 +309,6 @@ EXERCISES: dict[str, Exercise] = {
             "{'A': (0, 1, 32), 'B': (1, 2, 32), 'C': (2, 2, 64)}\n"
             "A 在 B 下面留下 32 字节的空洞，放不下 C：用了 128 字节，而同时活着的最多 96 字节。",
         ),
+        "{'A': (0, 1, 32), 'B': (1, 2, 64)}",
     ),
 }

@@ -11,7 +11,7 @@ from vizggml.ggml.context import Context
 from vizggml.ggml.gallocr import GraphAllocator
 from vizggml.ggml.liveness import graph_liveness
 from vizggml.ggml.ops import add, concat, mul, relu, repeat_4d, sqr, sum_rows
-from vizggml.lessons.exercise import Exercise, Text, code
+from vizggml.lessons.exercise import AnswerError, Exercise, Text, call, code, whole, wholes
 
 WIDTH, LENGTH = 48, 24
 MOST_ASKED = 10_000
@@ -61,7 +61,7 @@ def _counts(answer: Any) -> str:
     want = tuple(graph.use_count(tensor) for tensor in (x, y, z, t))
     readers = tuple(sum(tensor in node.src for node in graph.nodes) for tensor in (x, y, z, t))
     ctx.free()
-    given = tuple(int(n) for n in answer)
+    given = wholes(answer)
     if given == want:
         return ""
     if given == readers:
@@ -89,7 +89,7 @@ def two_branches(order: str) -> dict[str, int]:
 
 def _hole(answer: Any) -> str:
     sizes = two_branches(RIGHT_TO_LEFT)
-    given = int(answer)
+    given = whole(answer)
     if given == sizes["peak"]:
         return ""
     if given == two_branches(LEFT_TO_RIGHT)["peak"]:
@@ -131,10 +131,12 @@ def _function(answer: Callable[[str, Callable[[str], list[str]]], Any]) -> str:
             return list(needs[t])
 
         try:
-            given = list(answer("r", sources))
-        except _AskedTooOftenError:
-            return "seen"
-        if given != in_order(needs, "r", {}):
+            given = call(answer, "r", sources)
+        except AnswerError as error:
+            if isinstance(error.__cause__, _AskedTooOftenError):
+                return "seen"
+            raise
+        if list(given) != in_order(needs, "r", {}):
             return hint
     return ""
 
@@ -164,6 +166,7 @@ EXERCISES: dict[str, Exercise] = {
             "从 t 到左边的 r，从 r 到左边的 q：先 q，再 p，再 r。t 右边的来源 s，它的来源都已经在了："
             "s，最后 t。qprst。",
         ),
+        "'pqrst'",
     ),
     "06.2": Exercise(
         _counts,
@@ -181,6 +184,7 @@ EXERCISES: dict[str, Exercise] = {
             "x: twice in y, once in t: 3. y: twice in z: 2. z: once in t: 1. Nobody reads t: 0.",
             "x：y 里两次，t 里一次：3。y：z 里两次：2。z：t 里一次：1。没有谁读 t：0。",
         ),
+        "(1, 1, 1, 1)",
     ),
     "06.3": Exercise(
         _hole,
@@ -238,5 +242,6 @@ EXERCISES: dict[str, Exercise] = {
             "    visit(result)\n"
             "    return list(done)"
         ),
+        "lambda result, sources: [result]",
     ),
 }

@@ -69,6 +69,13 @@ def whole(answer: Any) -> int:
     return found
 
 
+def wholes(answer: Any) -> tuple[int, ...]:
+    """The whole numbers of a list, a tuple, an array, or beside names. TypeError or ValueError if it holds others."""
+    if isinstance(answer, str):
+        raise TypeError("a string is no list of numbers")
+    return tuple(whole(number) for number in (answer.values() if isinstance(answer, Mapping) else answer))
+
+
 def call(answer: Callable[..., Any], *given: Any) -> Any:
     """What the function gives that is the answer. TypeError if it is none, AnswerError if it raises or gives None."""
     if not callable(answer):
@@ -111,7 +118,7 @@ def check(number: str, answer: Any) -> None:
         key = asked.check(answer)
     except AnswerError as error:
         hint = str(error)
-    except (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError):
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError, VizggmlError):
         hint = str(OTHER_FORM).format(example=asked.example)
     else:
         hint = str(asked.hints[key]) if key else ""
