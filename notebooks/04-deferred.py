@@ -315,7 +315,7 @@ vg.view(trace, panes=["reuse"], step=decided, height=780)
 # %% [markdown]
 # ## Break them one by one
 #
-# **The number of tokens.** Two in place of one: every tensor is twice as wide.
+# **The number of tokens.** Two in place of one: the results have a row for each token, so nearly all of them change.
 
 # %%
 _ = decode([5, 7])

@@ -38,8 +38,8 @@ del own, step
 # That is a toy model and a batch of 32 tokens. Most of these results are read by the next node or two, and then by nobody
 # again. So you would like to use their memory again; but which, and where exactly?
 #
-# The *graph allocator* (`ggml_gallocr`) decides it before anything runs. It goes through the graph once, node by node,
-# takes a place for each result, and gives the place back after its last reader. It hands out offsets, not memory: at the
+# The *graph allocator* (`ggml_gallocr`) decides it before anything runs. It counts the readers of each result; then it goes
+# through the graph node by node, takes a place for each result, and gives the place back after its last reader. It hands out offsets, not memory: at the
 # end it knows how large the buffer must be.
 
 # %% [markdown]
@@ -519,7 +519,7 @@ lessons.check("05.5", answer)
 # %% [markdown]
 # ## What to read next
 #
-# - `ggml/src/ggml-alloc.c`, the first 500 lines; its tests in `tests/test-alloc.cpp`. Ours are
+# - `ggml/src/ggml-alloc.c`, up to `ggml_gallocr_alloc_graph_impl`; its tests in `tests/test-alloc.cpp`. Ours are
 #   `vizggml/ggml/tallocr.py` (the free list) and `gallocr.py` (the walk).
 # - The allocator goes through the nodes in order. Whose order? [Chapter 6, graph and order](06-graph.ipynb).
 # - What the whole plan saves, and why nothing is freed while computing: [chapter 7, the static plan](07-plan.ipynb).

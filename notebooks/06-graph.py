@@ -312,7 +312,8 @@ print("attention's softmax at ", reads)
 
 # %% [markdown]
 # The second reason: q, k and v are expanded together, so that no node of another kind comes between; with several
-# backends, this makes for fewer splits ([chapter 11](11-backends.ipynb)). You find this as a comment in `build_attn`.
+# backends, this makes for fewer splits ([chapter 11](11-backends.ipynb)). And k is the last of them, so that a backend may
+# fuse its rotation with the write into the cache. You find both as comments in `build_attn`.
 
 # %% [markdown]
 # ## What does the order amount to in a model?

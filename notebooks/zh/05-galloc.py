@@ -36,7 +36,7 @@ del own, step
 # %% [markdown]
 # 这还只是一个玩具模型，一批 32 个 token。这些结果，大多数只有后面一两个节点来读，之后就再也没有人读了。所以这些内存最好能复用；可是复用哪些？放在哪里？
 #
-# **图分配器**（`ggml_gallocr`）在计算开始之前就把这些都决定好。它按顺序把图走一遍：给每个结果取一个位置；等最后一个读者用完，再把位置收回。它给出的是偏移，不是内存：走完以后，才知道缓冲区要多大。
+# **图分配器**（`ggml_gallocr`）在计算开始之前就把这些都决定好。它先数出每个结果有几个读者，再按顺序把图走一遍：给每个结果取一个位置；等最后一个读者用完，再把位置收回。它给出的是偏移，不是内存：走完以后，才知道缓冲区要多大。
 
 # %% [markdown]
 # ## 25 行的空闲列表
@@ -473,6 +473,6 @@ lessons.check("05.5", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml-alloc.c` 的前半部分；它的测试在 `tests/test-alloc.cpp`。我们的实现在 `vizggml/ggml/tallocr.py`（空闲列表）和 `gallocr.py`（遍历）。
+# - `ggml/src/ggml-alloc.c`，读到 `ggml_gallocr_alloc_graph_impl` 为止；它的测试在 `tests/test-alloc.cpp`。我们的实现在 `vizggml/ggml/tallocr.py`（空闲列表）和 `gallocr.py`（遍历）。
 # - 分配器按顺序走过各个节点。是谁定的顺序？[第 6 章：图与顺序](06-graph.ipynb)。
 # - 整个规划省了多少，为什么计算时什么都不释放：[第 7 章：静态规划](07-plan.ipynb)。

@@ -287,7 +287,7 @@ print("the cache is written at", writes)
 print("attention's softmax at ", reads)
 
 # %% [markdown]
-# 第二个理由：q、k、v 一起 expand，中间就不会夹进别的节点；有几个后端时，图切出的 split 就少一些（[第 11 章](11-backends.ipynb)）。`build_attn` 里有一条注释说的就是它。
+# 第二个理由：q、k、v 一起 expand，中间就不会夹进别的节点；有几个后端时，图切出的 split 就少一些（[第 11 章](11-backends.ipynb)）。其中 k 排在最后，后端就可以把它的旋转和写入缓存融合成一步。这两点，`build_attn` 里都有注释。
 
 # %% [markdown]
 # ## 在真实的模型里，顺序有多大作用？

@@ -37,9 +37,23 @@ def forgetful(result: str, sources: Any) -> list[str]:
     return list(dict.fromkeys(every_way(result, sources)))
 
 
+def one_by_one(way: Any) -> Any:
+    def yielded(result: str, sources: Any) -> Any:
+        yield from way(result, sources)
+
+    return yielded
+
+
 @pytest.mark.parametrize(
     ("number", "answer"),
-    [("06.1", "qprst"), ("06.1", list("qprst")), ("06.2", (3, 2, 1, 0)), ("06.3", 352), ("06.4", order)],
+    [
+        ("06.1", "qprst"),
+        ("06.1", list("qprst")),
+        ("06.2", (3, 2, 1, 0)),
+        ("06.3", 352),
+        ("06.4", order),
+        ("06.4", one_by_one(order)),
+    ],
 )
 def test_right(number: str, answer: Any) -> None:
     assert EXERCISES[number].check(answer) == ""
@@ -66,6 +80,7 @@ def test_right(number: str, answer: Any) -> None:
         ("06.4", every_way, "once"),
         ("06.4", lambda result, sources: [*"ab"[: len(sources(result))]], "chain"),
         ("06.4", forgetful, "seen"),
+        ("06.4", one_by_one(forgetful), "seen"),
         ("06.4", down, "sides"),
     ],
 )

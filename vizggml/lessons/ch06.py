@@ -120,6 +120,8 @@ class _AskedTooOftenError(Exception):
 
 
 def _function(answer: Callable[[str, Callable[[str], list[str]]], Any]) -> str:
+    if not callable(answer):
+        raise TypeError(answer)
     for hint, needs in CASES:
         asked = 0
 
@@ -130,13 +132,17 @@ def _function(answer: Callable[[str, Callable[[str], list[str]]], Any]) -> str:
                 raise _AskedTooOftenError
             return list(needs[t])
 
+        def ordered(result: str, sources: Callable[[str], list[str]]) -> list[str] | None:
+            found = answer(result, sources)
+            return None if found is None else list(found)
+
         try:
-            given = call(answer, "r", sources)
+            given = call(ordered, "r", sources)
         except AnswerError as error:
             if isinstance(error.__cause__, _AskedTooOftenError):
                 return "seen"
             raise
-        if list(given) != in_order(needs, "r", {}):
+        if given != in_order(needs, "r", {}):
             return hint
     return ""
 
