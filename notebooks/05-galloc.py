@@ -22,9 +22,9 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 
-def step_of(model, n_tokens, flash_attn=False):
+def step_of(model, n_tokens, n_ctx=512, flash_attn=False):
     context = model.context(
-        n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
+        n_ctx=n_ctx, n_ubatch=512, flash_attn=flash_attn, n_threads=1
     )
     return context.step_graph(n_tokens)
 
@@ -106,7 +106,7 @@ print(f"wx at {wx}, wx+b at {wx_b}, out at {out}; peak {pool.peak}")
 # %% [markdown]
 # Now the real thing. `W`, `x` and `b` have memory of their own, as weights do. For the same result as above we
 # switch two things off that ggml does: a result may not be written over its source (`in_place=False`), and offsets are
-# multiples of 8 instead of 32.
+# multiples of 8 instead of 32. (*Chunk 0* is the whole buffer here. A buffer may consist of several chunks; more below.)
 
 
 # %%
@@ -135,9 +135,12 @@ print("the buffer has", galloc.get_buffer_size(), "bytes")
 del g, galloc  # so that the next recording begins with nothing
 
 # %% [markdown]
-# Step through it with **→**. The strip on top is the buffer; the *Free list* is `pool.blocks`. In the search
-# for `out` each block is looked at in turn, and you are told why it wins or loses. **Why?** takes you from a step to what
-# caused it: from a free block back to the reader that was the last.
+# Step through it with **→**. The *Memory map* is the buffer; the *Free list* is `pool.blocks`.
+#
+# - The search for `out`: choose *SearchBegin* in the list beside *Events* and click the last of them. With **→** you see
+#   which free block is looked at, and why it is taken.
+# - The last reader of `wx`: choose *TensorFreed* and click the first. Then press **w** twice, or the button **Why?** beside
+#   the sentence at the top: it goes from a step to what caused it. These bytes are free because `wx+b` had got its place.
 
 # %%
 vg.view(trace, panes=["map", "free", "events"])
@@ -145,13 +148,15 @@ vg.view(trace, panes=["map", "free", "events"])
 # %% [markdown]
 # ## Splits and merges
 #
-# Three equal tensors never leave a remainder. Here are six of different sizes; `+` places one, `-` frees it. Say what
-# you expect before you read each line.
+# Three equal tensors never leave a remainder. Here are six of different sizes; `+` places one, `-` frees it. Write down
+# which holes you expect after `+f`, after `-a` and after `-f`, before you scroll on: the answer stands under the second
+# cell already.
 
 # %%
 SIZES = {"a": 64, "b": 96, "c": 64, "d": 32, "e": 32, "f": 32}
 MOVES = "+a +b +c +d +e -b +f -c -a -f -e -d".split()
 
+# %%
 pool, at = FreeList(), {}
 for sign, name in MOVES:
     if sign == "+":
@@ -221,25 +226,39 @@ def place(lives, choose):
 
 
 # %% [markdown]
-# Six results, and all three rules. In the pictures a row is 32 bytes, a column a position.
+# Six results, and all three rules. In the pictures a row is 32 bytes, a column a position. What lives at one position must
+# lie somewhere, whatever the rule: so no rule takes less than the largest *live set*, the last line.
 
 
 # %%
-def picture(lives, choose):
-    peak, at = place(lives, choose)
-    yield f"     {choose.__name__}: {peak}"
-    for row in range(192, -1, -32):
-        marks = ["."] * 6
+RULES = (best, first, worst)
+
+
+def live_at(lives):
+    last = max(died for _, died, _ in lives.values())
+    for p in range(last + 1):
+        yield sum(s for b, d, s in lives.values() if b <= p <= d)
+
+
+def picture(lives, rule, rows, columns):
+    peak, at = place(lives, rule)
+    yield f"{rule.__name__}: {peak}"
+    for row in rows:
+        marks = ["." if row < peak else " "] * columns
         for name, (born, died, size) in lives.items():
             if at[name] <= row < at[name] + size:
-                marks[born : died + 1] = name * (died + 1 - born)
-        yield f"{row:3}  {' '.join(marks)}"
+                marks[born : died + 1] = [name] * (died + 1 - born)
+        yield " ".join(marks)
 
 
 def compare(lives):
-    rivals = [picture(lives, choose) for choose in (best, first, worst)]
-    for lines in zip(*rivals, strict=True):
-        print(*(f"{line:20}" for line in lines))
+    live = list(live_at(lives))
+    top = max(place(lives, rule)[0] for rule in RULES)
+    rows = range((top - 1) // 32 * 32, -1, -32)
+    drawn = [picture(lives, rule, rows, len(live)) for rule in RULES]
+    for row, *lines in zip(("", *rows), *drawn, strict=True):
+        print(f"{row:>3}", *(f" {line:11}" for line in lines))
+    print("the largest live set:", max(live))
 
 
 lives = {
@@ -258,7 +277,7 @@ compare(lives)
 #
 # ### Change this and watch
 #
-# Then is best fit always best? Let `D` end one position earlier and make `F` larger. Watch where `E` goes, and what is
+# Then is best fit always best? Here `D` ends one position earlier, and `F` is larger. Watch where `E` goes, and what is
 # beside it when `D` has gone.
 
 # %%
@@ -268,7 +287,11 @@ d_ends, f_size = 4, 96
 compare(lives | {"D": (3, d_ends, 32), "F": (5, 5, f_size)})
 
 # %% [markdown]
-# Now best fit is the worst of the three. No rule that must decide at once is best for every graph: it would have to know what comes later.
+# With 4 and 96 best fit loses: it has put `E` where `C` was, so `F` can begin only above it. The others left that hole
+# open; what `D` leaves joins it, and `F` begins a row lower. Change again: `5, 64` is the first picture. Does best fit
+# still lose with `4, 64`? And with `3, 96`?
+#
+# No rule that must decide at once is best for every graph: it would have to know what comes later.
 # Best fit is a rule of thumb. How much it matters on a real graph, you will measure below.
 
 # %% [markdown]
@@ -312,8 +335,9 @@ lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
 # `norm` may not destroy `h`, which is read again. `y` may not be written over `norm`: a matrix product reads each row
-# many times. `out` takes over `y`. All conditions, one by one, were in
-# [chapter 4](04-deferred.ipynb).
+# many times. `out` takes over `y`. All conditions: an op that can write over what it reads, and a source that the plan has
+# placed, with the type, shape and strides of the result, no output, and with nobody left who reads it or a view of it.
+# ([Chapter 4](04-deferred.ipynb) breaks them one by one.)
 
 # %% [markdown]
 # ## Why multiples of 32?
@@ -355,7 +379,9 @@ def lives_of(graph, in_place=True):
     return lives
 
 
+# let go of the small graphs: they would stand in the recording
 g = galloc = c = W = h = norm = y = tensor = None
+
 tiny = vg.load_model("tiny")
 step = step_of(tiny, 32)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
@@ -376,61 +402,91 @@ vg.view(trace, height=900)
 #   that node.
 # - Click a rectangle. In *Details* (**3**, where the panes share one place) the tab *Tensor* tells its **Life**: when it
 #   got its memory, who had these bytes before it, and who gets them after. The tab *Free list* shows what is free now.
-# - Press **P**: there the plan is fullest.
+# - Press **Home**, then **P**: there the plan is fullest.
 
 # %% [markdown]
 # ## The peak and the live set
 #
 # How good is the plan? All that lives at one position must lie somewhere, whoever plans. So the largest live set is a
-# *lower bound*, the dotted line in the timeline. Here is the buffer at the peak, from the bottom up:
+# *lower bound*, the dotted line in the timeline. Here is the buffer at the peak, from the bottom up; the player
+# tells these sizes in KiB.
 
 # %%
 found = ggml.graph_liveness(step)
-plan = found.reached(ggml.places_planned(galloc))
-print(f"lower bound {plan.bound:,}, peak {plan.peak:,} bytes")
+places = ggml.places_planned(galloc)  # each tensor's chunk and offset
+plan = found.reached(places)
+
+
+def row(offset, size, name):
+    print(f"{offset:>9,} {size:>9,} {size / 1024:>8,.2f}  {name}")
+
+
 print(f"position {plan.position}: {step.nodes[plan.position].name}")
-end = 0
+print("   offset     bytes      KiB")
+end = in_holes = 0
 for life, _, offset in sorted(plan.standing, key=lambda s: s[2]):
     if offset > end:
-        print(f"{end:>9,} {offset - end:>9,}  -- hole --")
-    print(f"{offset:>9,} {life.held:>9,}  {life.tensor.name}")
+        row(end, offset - end, "-- hole --")
+        in_holes += offset - end
+    row(offset, life.held, life.tensor.name)
     end = offset + life.held
+over = plan.peak - plan.bound
+print(f"peak {plan.peak:,}, lower bound {plan.bound:,}")
+print(f"peak - bound {over:,}, in holes {in_holes:,} bytes")
 
 # %% [markdown]
 # Peak less bound is *fragmentation*: bytes that are free when the buffer is fullest, but lie in holes too narrow for
 # what is wanted. ggml never moves a tensor to close a hole.
 #
-# In the player above, press **P**, then twice **w** (*Why?*): you are at the search that made the buffer grow to its
-# peak. Now **→**: the holes are looked at one by one, and each is too small.
+# In the player above, press **Home**, **P**, then twice **w** (*Why?*): you are at the search that made the buffer grow
+# to its peak. Now **→**: the holes are looked at one by one, and each is too small.
 
 # %% [markdown]
 # ## The rivals on real graphs
 #
-# Now measure. `each` is a place for each, used once. (This cell takes a few seconds.)
+# Now measure, on three steps: the model and its tokens. *No reuse* is a place for each, used once: for the results, as in
+# the first cell, and for the inputs, which lie in the same buffer. (This cell takes a few seconds.)
+
 
 # %%
-RULES = (best, first, worst)
-heads = ("bound", *(rule.__name__ for rule in RULES))
-print(f"{'each':>26}", *(f"{head:>11}" for head in heads))
-for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
-    graph = step_of(vg.load_model(name), n_tokens)
+def measure(graph, in_place):
+    limits = ggml.graph_liveness(graph, in_place=in_place)
+    planned = lives_of(graph, in_place)
+    mib = limits.no_reuse / 2**20, limits.bound / 2**20
+    over = [place(planned, rule)[0] / limits.bound - 1 for rule in RULES]
+    print("  in place    " if in_place else "  not in place", end="")
+    print("{:10,.2f}{:7,.2f}".format(*mib), end="")
+    print("{:6.1%}{:6.1%}{:6.1%}".format(*over))
+
+
+print("                no reuse  bound   over the bound")
+print("                     MiB    MiB  best first worst")
+for name, batch in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
+    print(f"{name}, {batch}")
+    graph = step_of(vg.load_model(name), batch)
     for in_place in (True, False):
-        found = ggml.graph_liveness(graph, in_place=in_place)
-        all_of_it = lives_of(graph, in_place)
-        peaks = [place(all_of_it, rule)[0] for rule in RULES]
-        label = f"{name}, {n_tokens}" if in_place else "not in place"
-        print(
-            f"{label:12} {found.no_reuse:>13,}",
-            *(f"{size:>11,}" for size in (found.bound, *peaks)),
-        )
+        measure(graph, in_place)
 
 # %% [markdown]
-# From *each* to any of the others nearly everything is saved: it is the reuse that counts. Among the rules the difference
-# is small. Best and first fit do not differ at all on these graphs, and where nothing is written in place, worst fit
-# is sometimes the best. If you have read that best fit is what makes ggml's memory small: it is not. It is knowing the last readers.
+# From *no reuse* to *bound* nearly everything is saved: it is the reuse that counts. Among the rules the difference
+# is small. Best and first fit do not differ at all on these graphs, and worst fit is not always the worst: see where it
+# has the smallest figure of its line. If you have read that best fit is what makes ggml's memory small: it is not. It is
+# knowing the last readers.
 #
-# Compare the second line of each, too. Taking over saves much where a source and its result make the peak together, as
-# `kq` and its softmax do in tiny, and hardly anything elsewhere.
+# Compare *in place* with *not in place*, too. Taking over saves much where a source and its result make the peak together,
+# as `kq` and its softmax do in tiny. In SmolLM2 it does hardly anything. Who stands at its largest live set?
+
+# %%
+large = step_of(vg.load_model("smollm2"), 512)
+found = ggml.graph_liveness(large)
+for life in found.at(found.bound_at)[:3]:
+    t = life.tensor
+    shape = f"{t.ne[1]} x {t.ne[0]:,}"
+    print(f"{life.held:>11,} bytes  {t.name:13} {t.op:7} {shape}")
+
+# %% [markdown]
+# The *logits*: for each token of the batch a number for each word of the vocabulary. That is why the buffer is so large,
+# and why taking over does not help: a matrix product makes them, which may be written over no source.
 
 # %% [markdown]
 # ## In llama.cpp
@@ -440,28 +496,28 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
 # When llama.cpp starts, it logs the result as `CPU compute buffer size`. SmolLM2, 512 tokens at once:
 
 # %%
-graph = step_of(vg.load_model("smollm2"), 512)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 theirs = lessons.golden("smollm2.compute.plain.512x512")
 print(f"llama.cpp:    {theirs:>12,} bytes")
-print(f"vizggml:      {planner.reserve_n_size(graph)[0]:>12,}")
-print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
+print(f"vizggml:      {planner.reserve_n_size(large)[0]:>12,}")
+print(f"your 25 lines:{place(lives_of(large), best)[0]:>12,}")
 
 # %% [markdown]
-# One thing your lines do not have: a buffer may consist of several *chunks*, where a device limits how large one can be.
+# One thing your lines do not have: a buffer consists of several *chunks* where a device limits how large one can be.
 # Then the holes of all of them are looked through before any grows.
 
 # %% [markdown]
 # ## Change this and watch
 #
-# The number of tokens in the batch (1 to 512). Watch who stands at the peak: what grows with each token, and what with
-# tokens times the length of the cache? Then set `flash_attn` to `True`.
+# The number of tokens in the batch (1 to 512), and the length of the cache. Watch who stands at the peak: double
+# `n_tokens`, then `n_ctx`. Which of them grow with the tokens alone, and which with tokens times the length? Then set
+# `flash_attn` to `True`.
 
 # %%
-n_tokens, flash_attn = 32, False
+n_tokens, n_ctx, flash_attn = 32, 512, False
 
 # %%
-graph = step_of(tiny, n_tokens, flash_attn)
+graph = step_of(tiny, n_tokens, n_ctx, flash_attn)
 found = ggml.graph_liveness(graph)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 size = planner.reserve_n_size(graph)[0]
@@ -500,17 +556,17 @@ answer = ...
 lessons.check("05.3", answer)
 
 # %% [markdown]
-# **05.4** Read the real plan, that of `step`: which result lay, last before it, where `ffn_gate-1` begins? Its name, as a
-# string. (In the player: **/** finds a tensor by its name. Or use
-# `ggml.places_planned(...)`.)
+# **05.4** Read the real plan, that of `step`: who had the bytes at `ffn_gate-1`'s offset just before it, and who before
+# that? A list of the two names, the later first. (In the player of the real step: **/**, type the name, **Enter**,
+# **Esc**, and read *Life* in the tab *Tensor*. A name in *Life* can be clicked.)
 
 # %%
 answer = ...
 lessons.check("05.4", answer)
 
 # %% [markdown]
-# **05.5** Make fragmentation. Give results like `lives` above, at most four of them, sizes multiples of 32, for which best
-# fit takes more than the largest live set. (`compare` is there to try.)
+# **05.5** Make best fit lose as clearly as can be. Give results like `lives` above, at most six, sizes multiples of 32,
+# for which first fit takes just the largest live set, and best fit more. (`compare` is there to try.)
 
 # %%
 answer = ...

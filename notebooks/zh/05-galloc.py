@@ -21,9 +21,9 @@ import vizggml as vg
 from vizggml import ggml, lessons
 
 
-def step_of(model, n_tokens, flash_attn=False):
+def step_of(model, n_tokens, n_ctx=512, flash_attn=False):
     context = model.context(
-        n_ctx=512, n_ubatch=512, flash_attn=flash_attn, n_threads=1
+        n_ctx=n_ctx, n_ubatch=512, flash_attn=flash_attn, n_threads=1
     )
     return context.step_graph(n_tokens)
 
@@ -98,7 +98,7 @@ out = pool.alloc(8)
 print(f"wx at {wx}, wx+b at {wx_b}, out at {out}; peak {pool.peak}")
 
 # %% [markdown]
-# 再看真正的 ggml。`W`、`x` 和 `b` 像权重一样，已有自己的内存。为了得到和上面一样的结果，先关掉 ggml 的两项做法：结果不能盖在来源上（`in_place=False`），偏移取 8 的倍数而不是 32 的倍数。
+# 再看真正的 ggml。`W`、`x` 和 `b` 像权重一样，已有自己的内存。为了得到和上面一样的结果，先关掉 ggml 的两项做法：结果不能盖在来源上（`in_place=False`），偏移取 8 的倍数而不是 32 的倍数。（这里的 *chunk 0* 就是整个缓冲区。缓冲区也可以由几个 chunk 组成，后面会说。）
 
 
 # %%
@@ -127,7 +127,10 @@ print("the buffer has", galloc.get_buffer_size(), "bytes")
 del g, galloc  # so that the next recording begins with nothing
 
 # %% [markdown]
-# 按 **→** 一步一步走。最上面的长条是缓冲区；*Free list* 就是上面的 `pool.blocks`。给 `out` 找位置时，会依次看每个块，并告诉你它为什么赢、为什么输。**Why?** 从一步跳到引起它的那一步：比如从一个空闲块，回到最后那个读者。
+# 按 **→** 一步一步走。*Memory map* 是缓冲区；*Free list* 就是上面的 `pool.blocks`。
+#
+# - 给 `out` 找位置：在 *Events* 旁边的列表里选 *SearchBegin*，点最后一条。再按 **→**，就能看到查看了哪个空闲块，为什么选中它。
+# - `wx` 的最后一个读者：选 *TensorFreed*，点第一条。然后按两次 **w**，或者点最上面那句话旁边的 **Why?** 按钮：它从一步跳到引起这一步的原因。这些字节空出来，是因为 `wx+b` 已经有了自己的位置。
 
 # %%
 vg.view(trace, panes=["map", "free", "events"])
@@ -135,12 +138,13 @@ vg.view(trace, panes=["map", "free", "events"])
 # %% [markdown]
 # ## 切分与合并
 #
-# 三个一样大的张量不会留下零头。下面是六个大小不同的：`+` 是放，`-` 是释放。先说出你的预期，再看每一行。
+# 三个一样大的张量不会留下零头。下面是六个大小不同的：`+` 是放，`-` 是释放。先别往下看，写下你的预期：`+f` 之后、`-a` 之后、`-f` 之后各有哪些空洞？答案已经印在第二个单元格下面了。
 
 # %%
 SIZES = {"a": 64, "b": 96, "c": 64, "d": 32, "e": 32, "f": 32}
 MOVES = "+a +b +c +d +e -b +f -c -a -f -e -d".split()
 
+# %%
 pool, at = FreeList(), {}
 for sign, name in MOVES:
     if sign == "+":
@@ -207,25 +211,38 @@ def place(lives, choose):
 
 
 # %% [markdown]
-# 六个结果，三种规则都试一遍。图里一行是 32 字节，一列是一个位置。
+# 六个结果，三种规则都试一遍。图里一行是 32 字节，一列是一个位置。同一位置上活着的东西总得有地方放，用哪种规则都一样。所以哪种规则也少不过最大的**活跃集**（live set），就是最后一行。
 
 
 # %%
-def picture(lives, choose):
-    peak, at = place(lives, choose)
-    yield f"     {choose.__name__}: {peak}"
-    for row in range(192, -1, -32):
-        marks = ["."] * 6
+RULES = (best, first, worst)
+
+
+def live_at(lives):
+    last = max(died for _, died, _ in lives.values())
+    for p in range(last + 1):
+        yield sum(s for b, d, s in lives.values() if b <= p <= d)
+
+
+def picture(lives, rule, rows, columns):
+    peak, at = place(lives, rule)
+    yield f"{rule.__name__}: {peak}"
+    for row in rows:
+        marks = ["." if row < peak else " "] * columns
         for name, (born, died, size) in lives.items():
             if at[name] <= row < at[name] + size:
-                marks[born : died + 1] = name * (died + 1 - born)
-        yield f"{row:3}  {' '.join(marks)}"
+                marks[born : died + 1] = [name] * (died + 1 - born)
+        yield " ".join(marks)
 
 
 def compare(lives):
-    rivals = [picture(lives, choose) for choose in (best, first, worst)]
-    for lines in zip(*rivals, strict=True):
-        print(*(f"{line:20}" for line in lines))
+    live = list(live_at(lives))
+    top = max(place(lives, rule)[0] for rule in RULES)
+    rows = range((top - 1) // 32 * 32, -1, -32)
+    drawn = [picture(lives, rule, rows, len(live)) for rule in RULES]
+    for row, *lines in zip(("", *rows), *drawn, strict=True):
+        print(f"{row:>3}", *(f" {line:11}" for line in lines))
+    print("the largest live set:", max(live))
 
 
 lives = {
@@ -243,7 +260,7 @@ compare(lives)
 #
 # ### 改一改，看一看
 #
-# 那么 best fit 总是最好吗？让 `D` 早一个位置结束，再让 `F` 大一些。看 `E` 去了哪里，`D` 走了以后它旁边是什么。
+# 那么 best fit 总是最好吗？下面的 `D` 早一个位置结束，`F` 也大一些。看 `E` 去了哪里，`D` 走了以后它旁边是什么。
 
 # %%
 d_ends, f_size = 4, 96
@@ -252,7 +269,9 @@ d_ends, f_size = 4, 96
 compare(lives | {"D": (3, d_ends, 32), "F": (5, 5, f_size)})
 
 # %% [markdown]
-# 这回三种里最差的是 best fit。必须当场决定的规则，没有哪一种对所有的图都最好：它得先知道后面会来什么。best fit 只是经验法则。它在真实的图上有多重要，下面你会自己量出来。
+# 取 4 和 96 时，best fit 输了：它把 `E` 放进了 `C` 留下的空洞，`F` 只能从 `E` 的上面开始。另外两种没有占那个空洞，`D` 空出的字节与它合并，`F` 就能低一行开始。再改一改：`5, 64` 就是第一幅图。取 `4, 64`，best fit 还会输吗？取 `3, 96` 呢？
+#
+# 必须当场决定的规则，没有哪一种对所有的图都最好：它得先知道后面会来什么。best fit 只是经验法则。它在真实的图上有多重要，下面你会自己量出来。
 
 # %% [markdown]
 # ## 原地写
@@ -292,7 +311,7 @@ with vg.record() as trace:
 lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
-# `norm` 不能毁掉 `h`，后面还要读它。`y` 不能写在 `norm` 上：矩阵乘法要把每一行读很多遍。`out` 接过了 `y` 的位置。全部条件在[第 4 章](04-deferred.ipynb)里逐个看过。
+# `norm` 不能毁掉 `h`，后面还要读它。`y` 不能写在 `norm` 上：矩阵乘法要把每一行读很多遍。`out` 接过了 `y` 的位置。全部条件是：op 能一边读一边盖掉所读的东西；来源由规划放置，类型、形状和步长都与结果相同，不是输出，而且再没有别人读它或它的视图。（[第 4 章](04-deferred.ipynb)把这些条件逐个打破。）
 
 # %% [markdown]
 # ## 为什么是 32 的倍数？
@@ -330,7 +349,9 @@ def lives_of(graph, in_place=True):
     return lives
 
 
+# let go of the small graphs: they would stand in the recording
 g = galloc = c = W = h = norm = y = tensor = None
+
 tiny = vg.load_model("tiny")
 step = step_of(tiny, 32)
 galloc = ggml.GraphAllocator(ggml.cpu_buffer_type())
@@ -347,55 +368,81 @@ vg.view(trace, height=900)
 #
 # - 用 **→** 一步步走，或者用 **j** 一个节点一个节点走：那条起起落落的线是**活跃集**（live set），也就是在这个节点上需要的全部字节。
 # - 点一个矩形。在 *Details* 里（几个面板共用一处时按 **3**），*Tensor* 标签页写着它的 **Life**：什么时候得到内存，这些字节之前是谁的，之后给了谁。*Free list* 标签页是这一步空着的块。
-# - 按 **P**：跳到规划最满的地方。
+# - 按 **Home**，再按 **P**：跳到规划最满的地方。
 
 # %% [markdown]
 # ## 峰值与活跃集
 #
-# 这个规划有多好？同一位置上活着的东西总得有地方放，谁来规划都一样。所以最大的活跃集是**下界**，就是时间线里的点线。下面是峰值时的缓冲区，从下往上：
+# 这个规划有多好？同一位置上活着的东西总得有地方放，谁来规划都一样。所以最大的活跃集是**下界**，就是时间线里的点线。下面是峰值时的缓冲区，从下往上；播放器里这些大小以 KiB 为单位：
 
 # %%
 found = ggml.graph_liveness(step)
-plan = found.reached(ggml.places_planned(galloc))
-print(f"lower bound {plan.bound:,}, peak {plan.peak:,} bytes")
+places = ggml.places_planned(galloc)  # each tensor's chunk and offset
+plan = found.reached(places)
+
+
+def row(offset, size, name):
+    print(f"{offset:>9,} {size:>9,} {size / 1024:>8,.2f}  {name}")
+
+
 print(f"position {plan.position}: {step.nodes[plan.position].name}")
-end = 0
+print("   offset     bytes      KiB")
+end = in_holes = 0
 for life, _, offset in sorted(plan.standing, key=lambda s: s[2]):
     if offset > end:
-        print(f"{end:>9,} {offset - end:>9,}  -- hole --")
-    print(f"{offset:>9,} {life.held:>9,}  {life.tensor.name}")
+        row(end, offset - end, "-- hole --")
+        in_holes += offset - end
+    row(offset, life.held, life.tensor.name)
     end = offset + life.held
+over = plan.peak - plan.bound
+print(f"peak {plan.peak:,}, lower bound {plan.bound:,}")
+print(f"peak - bound {over:,}, in holes {in_holes:,} bytes")
 
 # %% [markdown]
 # 峰值减去下界就是**碎片**：缓冲区最满的时候仍然空着的字节，只是所在的空洞太窄，放不下要放的东西。ggml 从不搬动张量来填空洞。
 #
-# 在上面的播放器里按 **P**，再按两次 **w**（*Why?*）：这就是让缓冲区长到峰值的那次查找。再按 **→**：一个空洞一个空洞地看过去，每个都太小。
+# 在上面的播放器里按 **Home**，按 **P**，再按两次 **w**（*Why?*）：这就是让缓冲区长到峰值的那次查找。再按 **→**：一个空洞一个空洞地看过去，每个都太小。
 
 # %% [markdown]
 # ## 在真实的图上比一比
 #
-# 现在来量。`each` 是每个结果都有自己的位置，只用一次。（这个单元格要跑几秒钟。）
+# 现在来量三个步骤，每个写着模型和 token 数。*no reuse* 是每个都有自己的位置，只用一次：不光是第一个单元格里数过的结果，还有放在同一个缓冲区里的输入。（这个单元格要跑几秒钟。）
+
 
 # %%
-RULES = (best, first, worst)
-heads = ("bound", *(rule.__name__ for rule in RULES))
-print(f"{'each':>26}", *(f"{head:>11}" for head in heads))
-for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
-    graph = step_of(vg.load_model(name), n_tokens)
+def measure(graph, in_place):
+    limits = ggml.graph_liveness(graph, in_place=in_place)
+    planned = lives_of(graph, in_place)
+    mib = limits.no_reuse / 2**20, limits.bound / 2**20
+    over = [place(planned, rule)[0] / limits.bound - 1 for rule in RULES]
+    print("  in place    " if in_place else "  not in place", end="")
+    print("{:10,.2f}{:7,.2f}".format(*mib), end="")
+    print("{:6.1%}{:6.1%}{:6.1%}".format(*over))
+
+
+print("                no reuse  bound   over the bound")
+print("                     MiB    MiB  best first worst")
+for name, batch in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
+    print(f"{name}, {batch}")
+    graph = step_of(vg.load_model(name), batch)
     for in_place in (True, False):
-        found = ggml.graph_liveness(graph, in_place=in_place)
-        all_of_it = lives_of(graph, in_place)
-        peaks = [place(all_of_it, rule)[0] for rule in RULES]
-        label = f"{name}, {n_tokens}" if in_place else "not in place"
-        print(
-            f"{label:12} {found.no_reuse:>13,}",
-            *(f"{size:>11,}" for size in (found.bound, *peaks)),
-        )
+        measure(graph, in_place)
 
 # %% [markdown]
-# 从 `each` 到其他任何一列，几乎全省下来了：真正起作用的是复用。各种规则之间相差很小：在这些图上 best fit 和 first fit 完全一样，不原地写的时候，worst fit 有时反而最好。如果你读到过“ggml 省内存靠的是 best fit”，其实不是。靠的是知道最后一个读者是谁。
+# 从 *no reuse* 到 *bound*，几乎全省下来了：真正起作用的是复用。各种规则之间相差很小：在这些图上 best fit 和 first fit 完全一样，worst fit 也并非总是最差，看看它在哪一行数字最小。如果你读到过“ggml 省内存靠的是 best fit”，其实不是。靠的是知道最后一个读者是谁。
 #
-# 再比较每一组的第二行。如果峰值正好由一个来源和它的结果一起构成（tiny 里的 `kq` 和它的 softmax），原地写能省很多；别处几乎不省。
+# 再比较 *in place*（原地写）和 *not in place* 两行。如果峰值正好由一个来源和它的结果一起构成（tiny 里的 `kq` 和它的 softmax），原地写能省很多。在 SmolLM2 里几乎不省。它最大的活跃集里是谁？
+
+# %%
+large = step_of(vg.load_model("smollm2"), 512)
+found = ggml.graph_liveness(large)
+for life in found.at(found.bound_at)[:3]:
+    t = life.tensor
+    shape = f"{t.ne[1]} x {t.ne[0]:,}"
+    print(f"{life.held:>11,} bytes  {t.name:13} {t.op:7} {shape}")
+
+# %% [markdown]
+# 是 *logits*：一批里的每个 token，对词表里的每个词都有一个数。所以缓冲区这么大，原地写也帮不上忙：logits 由矩阵乘法算出，不能盖在任何来源上。
 
 # %% [markdown]
 # ## 在 llama.cpp 里
@@ -403,26 +450,25 @@ for name, n_tokens in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
 # 这些都在一个文件里：`ggml/src/ggml-alloc.c`。空闲列表在 `ggml_dyn_tallocr_alloc` 和 `ggml_dyn_tallocr_free_bytes`，遍历在 `ggml_gallocr_alloc_graph_impl`，原地写在 `ggml_gallocr_allocate_node`。llama.cpp 启动时，把结果记在日志里：`CPU compute buffer size`。SmolLM2，一次 512 个 token：
 
 # %%
-graph = step_of(vg.load_model("smollm2"), 512)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 theirs = lessons.golden("smollm2.compute.plain.512x512")
 print(f"llama.cpp:    {theirs:>12,} bytes")
-print(f"vizggml:      {planner.reserve_n_size(graph)[0]:>12,}")
-print(f"your 25 lines:{place(lives_of(graph), best)[0]:>12,}")
+print(f"vizggml:      {planner.reserve_n_size(large)[0]:>12,}")
+print(f"your 25 lines:{place(lives_of(large), best)[0]:>12,}")
 
 # %% [markdown]
-# 有一点你的代码没有：如果设备限制了一个缓冲区的大小，缓冲区就可以由几个 *chunk* 组成。这时 best fit 先看遍所有 chunk 里的空洞，然后才让某一个长大。
+# 有一点你的代码没有：如果设备限制了一个缓冲区的大小，缓冲区就由几个 *chunk* 组成。这时 best fit 先看遍所有 chunk 里的空洞，然后才让某一个长大。
 
 # %% [markdown]
 # ## 改一改，看一看
 #
-# 一批里的 token 数（1 到 512）。看峰值上站着谁：什么随 token 数增长，什么随 token 数乘缓存长度增长？然后把 `flash_attn` 设为 `True`。
+# 一批里的 token 数（1 到 512），还有缓存的长度。看峰值上站着谁：先把 `n_tokens` 加倍，再把 `n_ctx` 加倍。哪些只随 token 数增长，哪些随 token 数乘缓存长度增长？然后把 `flash_attn` 设为 `True`。
 
 # %%
-n_tokens, flash_attn = 32, False
+n_tokens, n_ctx, flash_attn = 32, 512, False
 
 # %%
-graph = step_of(tiny, n_tokens, flash_attn)
+graph = step_of(tiny, n_tokens, n_ctx, flash_attn)
 found = ggml.graph_liveness(graph)
 planner = ggml.GraphAllocator(ggml.cpu_buffer_type())
 size = planner.reserve_n_size(graph)[0]
@@ -457,14 +503,14 @@ answer = ...
 lessons.check("05.3", answer)
 
 # %% [markdown]
-# **05.4** 读一读真实的规划，也就是 `step` 的：在 `ffn_gate-1` 开头的那个地方，它之前最后放的是哪个结果？写它的名字（字符串）。（播放器里按 **/** 可以按名字找张量。也可以用 `ggml.places_planned(...)`。）
+# **05.4** 读一读真实的规划，也就是 `step` 的：`ffn_gate-1` 所在偏移处的字节，在它之前是谁的？再往前又是谁的？写成两个名字的列表，后来的在前。（在真实一步的播放器里按 **/**，输入名字，按 **Enter**，按 **Esc**，读 *Tensor* 标签页里的 *Life*。*Life* 里的名字可以点。）
 
 # %%
 answer = ...
 lessons.check("05.4", answer)
 
 # %% [markdown]
-# **05.5** 制造碎片。照上面 `lives` 的样子写几个结果，最多四个，大小取 32 的倍数，使 best fit 用的内存超过最大的活跃集。（可以用 `compare` 来试。）
+# **05.5** 让 best fit 输得最彻底。照上面 `lives` 的样子写几个结果，最多六个，大小取 32 的倍数，使 first fit 用的内存正好等于最大的活跃集，而 best fit 用得更多。（可以用 `compare` 来试。）
 
 # %%
 answer = ...

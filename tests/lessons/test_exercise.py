@@ -73,7 +73,7 @@ def test_an_odd_answer_is_refused_and_nothing_breaks(chapter: str, capsys: pytes
         ("03.2", np.array([192, 192, 224])),
         ("03.4", np.float32(7)),
         ("05.1", "128"),
-        ("05.4", " kqv_out-1 "),
+        ("05.4", ["kqv_out-1 ", " Vcur-1"]),
         ("06.2", {"x": 3, "y": 2, "z": 1, "t": 0}),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vizggml.ggml.buffer import cpu_buffer_type
@@ -26,7 +26,7 @@ SIZES = {"a": 96, "b": 32, "c": 64, "d": 96, "e": 32, "f": 40}
 MOVES = "+a +b +c +d +e -b -d +f -c"
 ELEMENTS = 100
 READ = "ffn_gate-1"
-MOST_LIVES = 4
+MOST_LIVES = 6
 
 Hole = tuple[int, int]
 Lives = Sequence[tuple[int, int, int]]
@@ -103,8 +103,8 @@ def _in_place(answer: Any) -> str:
     return {1: "children", 3: "input", 4: "input", 5: "sum"}.get(places, "each")
 
 
-def lay_before(name: str) -> tuple[str, set[str], set[str]]:
-    """Who lay last where `name` begins, in the plan of exercise 05.4; who did earlier; who lay on its other bytes."""
+def lay_before(name: str) -> tuple[list[str], set[str]]:
+    """Who lay where `name` begins, in the plan of exercise 05.4, the latest first; and who lay on its other bytes."""
     from vizggml.llama.model import load_model
 
     context = load_model("tiny").context(n_ctx=512, n_ubatch=512, flash_attn=False, n_threads=1)
@@ -115,27 +115,33 @@ def lay_before(name: str) -> tuple[str, set[str], set[str]]:
     lives = graph_liveness(step).lives
     asked = next(life for life in lives if life.tensor.name == name)
     begin = places[asked.tensor.id][1]
-    before = [life for life in lives if life.died < asked.born]
-    there = [life for life in before if 0 <= begin - places[life.tensor.id][1] < life.held]
+    before = sorted((life for life in lives if life.died < asked.born), key=lambda life: -life.died)
+    there = [life.tensor.name for life in before if 0 <= begin - places[life.tensor.id][1] < life.held]
     beside = {life.tensor.name for life in before if begin < places[life.tensor.id][1] < begin + asked.held}
-    there.sort(key=lambda life: life.died)
-    last = there[-1].tensor.name
-    return last, {life.tensor.name for life in there} - {last}, beside - {last}
+    return there, beside - set(there)
 
 
 def _read(answer: Any) -> str:
-    if not isinstance(answer, str):
-        raise TypeError
-    answer = answer.strip()
-    last, earlier, beside = lay_before(READ)
-    if answer == last:
+    there, beside = lay_before(READ)
+    given = [name.strip() for name in ([answer] if isinstance(answer, str) else answer)]
+    if given == there[:2]:
         return ""
-    if answer in earlier:
+    if given == there[1::-1]:
+        return "order"
+    if given == there[:1]:
+        return "one"
+    if len(given) == 2 and given[0] == there[0]:
+        return _misread(given[1], there, beside)
+    return _misread(given[0], there, beside) if given else "name"
+
+
+def _misread(name: str, there: Sequence[str], beside: Collection[str]) -> str:
+    if name in there:
         return "earlier"
-    return "beside" if answer in beside else "name"
+    return "beside" if name in beside else "name"
 
 
-def planned(lives: Lives) -> tuple[int, int]:
+def best_fit(lives: Lives) -> tuple[int, int]:
     """What best fit takes for results `(born, died, size)`, and the most that lives at once."""
     talloc = DynTallocr(ALIGNMENT)
     at: dict[int, Addr] = {}
@@ -151,7 +157,22 @@ def planned(lives: Lives) -> tuple[int, int]:
     return talloc.chunks[0].max_size, max(live)
 
 
-def _fragmented(answer: Any) -> str:
+def first_fit(lives: Lives) -> int:
+    """What first fit takes: each goes to the lowest offset above which its size is free."""
+    placed: list[tuple[int, int, int]] = []
+    for born, died, size in sorted(lives, key=lambda life: life[0]):
+        offset = 0
+        for begin, end, until in sorted(placed):
+            if until < born:
+                continue
+            if begin - offset >= size:
+                break
+            offset = max(offset, end)
+        placed.append((offset, offset + size, died))
+    return max(end for _, end, _ in placed)
+
+
+def _lost(answer: Any) -> str:
     given = answer.values() if isinstance(answer, Mapping) else answer
     lives = [(whole(born), whole(died), whole(size)) for born, died, size in given]
     if not lives or any(not 0 <= born <= died < 1000 for born, died, _ in lives):
@@ -160,12 +181,16 @@ def _fragmented(answer: Any) -> str:
         return "sizes"
     if len(lives) > MOST_LIVES:
         return "many"
-    peak, bound = planned(lives)
-    if peak > bound:
+    (best, bound), first = best_fit(lives), first_fit(lives)
+    if best > bound == first:
         return ""
+    if best > first:
+        return "near"
+    if best > bound:
+        return "both"
     deaths = {died for _, died, _ in lives}
     later = any(born > min(deaths) for born, _, _ in lives)
-    return "narrow" if later else "hole"
+    return "fits" if later else "hole"
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -256,9 +281,14 @@ EXERCISES: dict[str, Exercise] = {
     "05.4": Exercise(
         _read,
         {
+            "one": Text(
+                "That is the one just before it. And who had these bytes before that?",
+                "紧挨在它之前的是它。再往前又是谁？",
+            ),
+            "order": Text("These are the two. The later comes first.", "就是这两个。后来的写在前面。"),
             "earlier": Text(
-                "It did lie there, but earlier. Somebody else has been there since.",
-                "它确实在那里放过，但更早。之后还有别人放过。",
+                "It did lie there, but somebody else has been there since.",
+                "它确实在那里放过，但之后还有别人放过。",
             ),
             "beside": Text(
                 "It had some of the same bytes, but not those where ffn_gate-1 begins. Compare the offsets.",
@@ -266,9 +296,9 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "name": Text(
                 "Select ffn_gate-1 in the player of the real step (press /, type its name, Enter, Esc) "
-                "and read Life in the tab Tensor: its bytes before.",
+                "and read Life in the tab Tensor: its bytes before. Then click that name, and read again.",
                 "在真实一步的播放器里选中 ffn_gate-1（按 /，输入名字，按 Enter，再按 Esc），"
-                "读 Tensor 标签页里 Life 一节的 its bytes before。",
+                "读 Tensor 标签页里 Life 一节的 its bytes before。然后点那个名字，再读一遍。",
             ),
         },
         code(
@@ -279,35 +309,50 @@ EXERCISES: dict[str, Exercise] = {
             "for life in lives:\n"
             "    at = places[life.tensor.id][1]\n"
             "    if life.died < asked.born and at <= begin < at + life.held:\n"
-            "        print(life.died, life.tensor.name)  # the latest"
+            "        print(life.died, life.tensor.name)  # the two latest"
         ),
-        "'embd'",
+        "['embd', 'norm-0']",
     ),
     "05.5": Exercise(
-        _fragmented,
+        _lost,
         {
             "positions": Text(
                 "Each result is (born, died, size), with 0 <= born <= died < 1000, and there is at least one.",
                 "每个结果写成 (born, died, size)，并且 0 <= born <= died < 1000；至少要有一个。",
             ),
             "sizes": Text("Sizes are multiples of 32, above 0.", "大小要是 32 的倍数，且大于 0。"),
-            "many": Text("At most four. Three are enough.", "最多四个。三个就够了。"),
+            "many": Text("At most six.", "最多六个。"),
             "hole": Text(
-                "Nothing is placed after something has been freed, so there is no hole yet. "
-                "Let one die, with a neighbour above it that stays.",
-                "释放之后再没有放置过什么，所以没有出现空洞。让一个先死，而它上面的邻居还活着。",
+                "Nothing is placed after something has been freed, so no rule has a choice.",
+                "释放之后再没有放置过什么，所以哪种规则都没得选。",
             ),
-            "narrow": Text(
-                "There is a hole, and all that came later went into it or nothing was lost. "
-                "Make what comes later wider than the hole.",
-                "空洞是有了，但后来的都放得进去，没有浪费。让后来的比空洞更宽。",
+            "fits": Text(
+                "Best fit loses nothing here. In which of the pictures above did it?",
+                "这里 best fit 什么也没有浪费。上面哪一幅图里它浪费了？",
+            ),
+            "both": Text(
+                "Best fit takes more than lives at once, but first fit does no better. "
+                "The rules part only where two holes have room, and the lower is not the smaller.",
+                "best fit 用的比同时活着的多，但 first fit 也没有更好。"
+                "只有当两个空洞都放得下，而且靠下的不是较小的那个时，两种规则才会分开。",
+            ),
+            "near": Text(
+                "First fit is better, but takes more than the largest live set, too. "
+                "Which hole is a little too narrow for what comes last?",
+                "first fit 更好，但也超过了最大的活跃集。对最后来的那个，哪个空洞还窄了一点？",
             ),
         },
         Text(
-            "{'A': (0, 1, 32), 'B': (1, 2, 32), 'C': (2, 2, 64)}\n"
-            "A leaves a hole of 32 below B, too narrow for C: 128 bytes, though at most 96 live at once.",
-            "{'A': (0, 1, 32), 'B': (1, 2, 32), 'C': (2, 2, 64)}\n"
-            "A 在 B 下面留下 32 字节的空洞，放不下 C：用了 128 字节，而同时活着的最多 96 字节。",
+            "{'A': (0, 3, 64), 'B': (1, 5, 32), 'C': (2, 3, 32),\n"
+            " 'D': (3, 4, 64), 'E': (4, 5, 32), 'F': (5, 5, 96)}\n"
+            "At 3 all of A to D live: 192 bytes. Then E has two holes to choose from. First fit puts it where A was, "
+            "and the hole of C grows to 96 bytes when D goes: room for F. "
+            "Best fit puts E where C was, and F lies above it, up to 224.",
+            "{'A': (0, 3, 64), 'B': (1, 5, 32), 'C': (2, 3, 32),\n"
+            " 'D': (3, 4, 64), 'E': (4, 5, 32), 'F': (5, 5, 96)}\n"
+            "位置 3 上 A 到 D 都活着：192 字节。然后 E 有两个空洞可选。first fit 把它放在 A 原来的地方，"
+            "D 走后 C 留下的空洞扩大到 96 字节，正好放下 F。"
+            "best fit 把 E 放在 C 原来的地方，F 只能放在它上面，直到 224。",
         ),
         "{'A': (0, 1, 32), 'B': (1, 2, 64)}",
     ),
