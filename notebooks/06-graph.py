@@ -423,5 +423,5 @@ lessons.check("06.4", answer)
 # ## What to read next
 #
 # - `ggml_visit_parents_graph` in `ggml/src/ggml.c`: the visit, in one page. Ours is `vizggml/ggml/cgraph.py`.
-# - `llm_graph_context::build_attn` in `src/llama-graph.cpp`: the expansions, and the comment.
+# - `llm_graph_context::build_attn` in `src/llama-graph.cpp`: the expansions, and the comments.
 # - What the order makes of memory as a whole: [Chapter 7, the static plan](07-plan.ipynb).

@@ -386,5 +386,5 @@ lessons.check("06.4", answer)
 # ## 接下来读什么
 #
 # - `ggml/src/ggml.c` 里的 `ggml_visit_parents_graph`：整个遍历，一页就够。我们的实现在 `vizggml/ggml/cgraph.py`。
-# - `src/llama-graph.cpp` 里的 `llm_graph_context::build_attn`：那几次 expand，和那条注释。
+# - `src/llama-graph.cpp` 里的 `llm_graph_context::build_attn`：那几次 expand，和那两条注释。
 # - 顺序给整个内存带来什么：见[第 7 章：静态规划](07-plan.ipynb)。
