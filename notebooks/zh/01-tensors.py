@@ -38,7 +38,7 @@ print(f"{len(sizes)} of the {len(nodes)} nodes of a step only rearrange;")
 print(f"their results hold {sum(sizes):,} bytes.")
 
 # %% [markdown]
-# 这些字节，ggml 一个也没有移动。想知道它怎么做到，先忘掉矩阵：内存只有一维。
+# 这些字节，ggml 一个也没有移动。想知道怎么做到的，先忘掉矩阵：内存只有一维。
 
 # %% [markdown]
 # ## 手写步长
@@ -235,7 +235,7 @@ for mode, flash in (("plain", False), ("flash", True)):
 # %% [markdown]
 # ## 改一改，看一看
 #
-# 改动 `axes`，然后运行下面两格。看 `nb`：从左到右还是递增的吗？看 *Tensor* 面板里的路线，和下面 *contiguous*、*permuted*、*transposed* 三个标记。24 种顺序里，除了 (0, 1, 2, 3)，还有哪些使这个张量仍然连续，为什么？（练习 01.4 换个方式问同一件事。）
+# 改动 `axes`，然后运行下面两个单元格。看 `nb`：从左到右还是递增的吗？看 *Tensor* 面板里的路线，和下面 *contiguous*、*permuted*、*transposed* 三个标记。24 种顺序里，除了 (0, 1, 2, 3)，还有哪些使这个张量仍然连续，为什么？（练习 01.4 换个方式问同一件事。）
 
 # %%
 axes = (0, 2, 1, 3)

@@ -334,5 +334,5 @@ lessons.check("03.4", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml.c` 里的 `ggml_new_object`，`ggml/src/ggml-alloc.c` 里的 `ggml_backend_alloc_ctx_tensors_from_buft`，`src/llama-mmap.cpp` 里的 `llama_mmap::impl`。我们的：`vizggml/ggml/context.py` 和 `buffer.py`。
-# - 权重有文件，记录有 arena。成千个节点的结果两样都没有，而且到现在还什么都没算：见[第 4 章：延迟执行](04-deferred.ipynb)，然后是[第 5 章：图分配器](05-galloc.ipynb)。
+# - `ggml/src/ggml.c` 里的 `ggml_new_object`，`ggml/src/ggml-alloc.c` 里的 `ggml_backend_alloc_ctx_tensors_from_buft`，`src/llama-mmap.cpp` 里的 `llama_mmap::impl`。我们的实现在 `vizggml/ggml/context.py` 和 `buffer.py`。
+# - 权重有文件，记录有 arena。上千个节点的结果两样都没有，而且到现在还什么都没算：见[第 4 章：延迟执行](04-deferred.ipynb)，然后是[第 5 章：图分配器](05-galloc.ipynb)。

@@ -462,7 +462,7 @@ print(f"your 25 lines:{place(lives_of(large), best)[0]:>12,}")
 # %% [markdown]
 # ## 改一改，看一看
 #
-# 一批里的 token 数（1 到 512），还有缓存的长度。看峰值上站着谁：先把 `n_tokens` 加倍，再把 `n_ctx` 加倍。哪些只随 token 数增长，哪些随 token 数乘缓存长度增长？然后把 `flash_attn` 设为 `True`。
+# 一批里的 token 数（1 到 512），还有缓存的长度。看峰值处站着谁：先把 `n_tokens` 加倍，再把 `n_ctx` 加倍。哪些只随 token 数增长，哪些随 token 数乘缓存长度增长？然后把 `flash_attn` 设为 `True`。
 
 # %%
 n_tokens, n_ctx, flash_attn = 32, 512, False

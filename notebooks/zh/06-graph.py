@@ -369,7 +369,7 @@ answer = ...
 lessons.check("06.2", answer)
 
 # %% [markdown]
-# **06.3** `two_branches("right to left", width=48, length=24)`：规划要占多少字节？请用手算。一个 `F32` 是 4 字节，每个大小都向上取整到 32 的倍数，`out` 比 `long` 多一个元素。
+# **06.3** `two_branches("right to left", width=48, length=24)`：规划要占多少字节？请手算。一个 `F32` 是 4 字节，每个大小都向上取整到 32 的倍数，`out` 比 `long` 多一个元素。
 
 # %%
 answer = ...

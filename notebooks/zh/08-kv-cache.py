@@ -244,7 +244,7 @@ taken_and_used()
 # %% [markdown]
 # ## 少存几个头
 #
-# 700 亿参数的 Llama 2 有 80 层，每层 64 个头，每头 128 个数。它的缓存不是该有五倍大吗？
+# 700 亿参数的 Llama 2 有 80 层，每层 64 个头，每头 128 个数。它的缓存不该是 7B 的五倍大吗？
 
 # %%
 (planned,) = plan_shape("llama-70b", "F16", ContextParams(n_ctx=4096)).kv
@@ -256,7 +256,7 @@ for what, size in (
     print(f"{what:>21}: {size / 2**30:>5.2f} GiB")
 
 # %% [markdown]
-# 反而比 7B 的还小。query 头是**分组**的，8 个头为一组，共用一个 key 头和一个 value 头，这叫 grouped-query attention。共用并不需要复制：`mul_mat` 允许第二个操作数的矩阵比第一个多。下面的单元格里，8 个 query 头共用 2 个 key 头：`q` 的第 `i` 个矩阵对应 `k` 的第 `i // 4` 个。
+# 反而比 7B 的还小。query 头是**分组**的，8 个头为一组，共用一个 key 头和一个 value 头，这叫分组查询注意力（grouped-query attention，GQA）。共用并不需要复制：`mul_mat` 允许第二个操作数的矩阵比第一个多。下面的单元格里，8 个 query 头共用 2 个 key 头：`q` 的第 `i` 个矩阵对应 `k` 的第 `i // 4` 个。
 
 # %%
 c = ggml.Context(mem_size=1 << 20)

@@ -229,7 +229,7 @@ for sentence in trace.sentences("BackendAssigned"):
         lessons.tell(sentence)
 
 # %% [markdown]
-# 这就解释了为什么有两次同样大小的复制。第 2 层的最后一个节点 `l_out-2` 把 `ffn_out-2` 加到 `ffn_inp-2` 上。它没有权重，于是跟着后一层去算，过去的就是两个加数，而不是相加的结果。常见的说法是“只传一个隐藏状态”；ggml 传的是两个。
+# 这就解释了为什么有两次同样大小的复制。第 2 层的最后一个节点 `l_out-2` 把 `ffn_out-2` 加到 `ffn_inp-2` 上。它没有权重，于是跟着后一层去算，传过去的就是两个加数，而不是相加的结果。常见的说法是“只传一个隐藏状态”；ggml 传的是两个。
 #
 # 在播放器里看：第二个 split 开始之前的最后一次复制。
 
@@ -302,7 +302,7 @@ except vg.VizggmlError as error:
     lessons.tell(error)
 
 # %% [markdown]
-# 可以先问再买。规划只需要模型的形状：这里是 `Q4_K_M` 的 7B，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。
+# 买之前可以先问一问。规划只需要模型的形状：这里是 `Q4_K_M` 的 7B，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。
 
 # %%
 from vizggml.llama.cparams import ContextParams

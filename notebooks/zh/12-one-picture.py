@@ -111,7 +111,7 @@ print(f"{text!r}: {len(trace):,} events")
 vg.view(trace, step=where["LogitsReady"][-1])
 
 # %% [markdown]
-# 在运行着的 notebook 里，`vg.live(tiny)` 给你同样的图，还带一个输入提示词的框：文本一边增长，图一边跟着走。
+# 在运行着的 notebook 里，`vg.live(tiny)` 给你同样的图，还带一个提示词输入框：文本一边增长，图一边跟着走。
 #
 # ## 决定一：arena，里面不放数据
 #
@@ -373,9 +373,9 @@ for what, a, b in (
 print("llama.cpp's side:", theirs.source)
 
 # %% [markdown]
-# （为什么用这个提示词？当两个 token 的概率几乎相等时，求和的次序就能决定选哪个；llama.cpp 开不开 flash attention，自己和自己都会分道扬镳。只有在第二名远远落后的地方，比较文本才有意义。）
+# （为什么用这个提示词？当两个 token 的概率几乎相等时，求和的顺序就能决定选哪个；llama.cpp 开不开 flash attention，自己和自己都会分道扬镳。只有在第二名远远落后的地方，比较文本才有意义。）
 #
-# 整个次序就在 `llama_context::decode` 和 `process_ubatch` 里（`src/llama-context.cpp`）；其余函数的名字，上面那条路上都列着。
+# 整个顺序就在 `llama_context::decode` 和 `process_ubatch` 里（`src/llama-context.cpp`）；其余函数的名字，上面那条路上都列着。
 #
 # ## 改一改，看一看
 #
@@ -406,7 +406,7 @@ answer = ...
 lessons.check("12.1", answer)
 
 # %% [markdown]
-# **12.2** 复用图的时候，一个 token 从 `DecodeBegin` 到得出 logits，经过哪些阶段？按次序写出字母：`B` 建图，`C` 找到 cell，`L` logits 就绪，`P` 放置图，`R` 决定是否复用，`T` 切分文本，`U` 划出 ubatch，`X` 计算图。
+# **12.2** 复用图的时候，一个 token 从 `DecodeBegin` 到得出 logits，经过哪些阶段？按顺序写出字母：`B` 建图，`C` 找到 cell，`L` logits 就绪，`P` 放置图，`R` 决定是否复用，`T` 分词，`U` 划出 ubatch，`X` 计算图。
 
 # %%
 answer = ...

@@ -104,7 +104,7 @@ EXERCISES: dict[str, Exercise] = {
         {
             "text": Text(
                 "A sampled token is a number already. What is there to tokenize?",
-                "采样得到的 token 已经是编号了，还要切分什么？",
+                "采样得到的 token 已经是编号了，还要分什么词？",
             ),
             "built": Text(
                 "The graph stands, and so does its plan. Look at Decode 2 again.",
@@ -112,7 +112,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "order": Text(
                 "The right stages, in a wrong order. Does the decision about reuse need to know the cells?",
-                "阶段都对，次序不对。还不知道注意力要看多少个 cell 时，能决定是否复用吗？",
+                "阶段都对，顺序不对。还不知道注意力要看多少个 cell 时，能决定是否复用吗？",
             ),
             "missing": Text(
                 "Go through the printed path of Decode 2, line by line.", "把打印出来的 Decode 2 一行一行对一遍。"
@@ -120,7 +120,7 @@ EXERCISES: dict[str, Exercise] = {
         },
         Text(
             "UCRXL: ubatch, cells, the decision, computing, logits. Nothing is tokenized, built or placed.",
-            "UCRXL：ubatch、cell、复用的决定、计算、logits。没有切分、建图和放置。",
+            "UCRXL：ubatch、cell、复用的决定、计算、logits。没有分词、建图和放置。",
         ),
         '"TUX"',
     ),
