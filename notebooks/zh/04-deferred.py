@@ -297,7 +297,7 @@ vg.view(trace, panes=["reuse"], step=decided, height=780)
 # %% [markdown]
 # ## 逐个打破
 #
-# **token 的个数**：从一个变成两个：结果里每个 token 占一行，所以几乎每个结果都变了。
+# **token 的个数**：从一个变成两个。结果里每个 token 占一行，所以几乎每个结果都变了。
 
 # %%
 _ = decode([5, 7])
