@@ -33,7 +33,7 @@ def test_a_key_that_finds_nothing_says_so(trace: Trace, page: Page) -> None:
     notice = page.get_by_role("status")
     page.evaluate(f"location.hash = '#step={len(trace) - 1}&tensor={id_of(trace, 'product')}'")
     for key, said in (
-        ("t", "No later event that names product."),
+        ("t", "No later event that names product. T goes back; Home, then t, begins at the first."),
         ("n", "No later event of the kind ComputeEnd."),
         (".", "This event is about no node."),
         ("j", "No later node."),
@@ -44,10 +44,11 @@ def test_a_key_that_finds_nothing_says_so(trace: Trace, page: Page) -> None:
         expect(notice).to_be_visible()
         expect(page.locator(".vg-goto")).to_have_value(str(len(trace) - 1))
     page.keyboard.press("Home")
+    expect(notice).to_be_hidden()
     page.keyboard.press("w")
     expect(notice).to_have_text("Nothing in this trace caused this event.")
     page.keyboard.press("T")
-    expect(notice).to_have_text("No earlier event that names product.")
+    expect(notice).to_have_text("No earlier event that names product. t goes forward.")
 
 
 def test_the_name_is_copied_by_a_key(trace: Trace, page: Page) -> None:

@@ -144,3 +144,31 @@ def test_the_map_has_room_for_a_bar_and_its_scale(trace: Trace, tmp_path: Path, 
         expect(page.locator(".vg-sentence")).to_be_visible()
         lanes = page.locator(".vg-pane-map .vg-scroll")
         assert lanes.evaluate("e => e.scrollHeight - e.clientHeight") <= 0
+
+
+@pytest.mark.parametrize("width", [360, 520, 700, 800, 990])
+def test_where_it_happens_is_told_by_whole_names(width: int, page: Page) -> None:
+    """Function names and the legend of the graph are never cut; under the sentence there is air."""
+    page.set_viewport_size({"width": width, "height": 760})
+    page.wait_for_timeout(100)
+    names = page.locator(".vg-place > .vg-mono:not(.vg-path)")
+    assert names.count() == 2
+    assert names.evaluate_all("all => all.every((e) => e.scrollWidth <= e.clientWidth || !e.clientWidth)")
+    for parts in (names, page.locator(".vg-pane-graph .vg-legend > .vg-key")):
+        assert parts.evaluate_all("all => Math.max(...all.map((e) => e.getBoundingClientRect().right))") <= width - 12
+    under = page.locator(".vg-where").evaluate("e => e.getBoundingClientRect().top")
+    assert under - page.locator(".vg-sentence").evaluate("e => e.getBoundingClientRect().bottom") >= 3
+
+
+def test_the_life_stands_before_the_strides_where_memory_is_planned(page: Page) -> None:
+    page.keyboard.press("3")
+    tops = "all => all.map((e) => [e.getAttribute('aria-label'), e.getBoundingClientRect().top])"
+    for width in (640, 700):
+        page.set_viewport_size({"width": width, "height": 760})
+        page.wait_for_timeout(100)
+        parts = dict(page.locator(".vg-inspector .vg-part").evaluate_all(tops))
+        assert parts["Shape and place"] < parts["Life"] < parts["View chain"]
+    page.set_viewport_size({"width": 560, "height": 760})
+    page.wait_for_timeout(100)
+    parts = dict(page.locator(".vg-inspector .vg-part").evaluate_all(tops))
+    assert parts["Life"] < parts["Strides"] < parts["View chain"]

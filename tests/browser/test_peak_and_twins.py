@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.test_memory_panes import three_allocations
 from tests.browser.test_player_events import OpenPage, drawn_at, opened, steps_of
 from vizggml import ggml
-from vizggml.events import TensorAssigned, TensorNamed
+from vizggml.events import ComputeBegin, ReserveBegin, TensorAssigned, TensorNamed
 from vizggml.llama.model import load_model
 from vizggml.timeline.record import record
 from vizggml.timeline.trace import Trace
@@ -23,6 +23,17 @@ def midway() -> Trace:
     context.decode([1])
     with record() as trace:
         context.decode([2])
+    return trace
+
+
+@pytest.fixture(scope="module")
+def whole() -> Trace:
+    """A context that plans its memory, and then decodes two tokens in that plan."""
+    model = load_model("tiny")
+    with record() as trace:
+        context = model.context(n_ctx=64, n_ubatch=16, n_threads=1, fast=False)
+        for token in (1, 2):
+            context.decode([token])
     return trace
 
 
@@ -67,6 +78,61 @@ def test_a_plan_made_before_is_at_its_peak_when_the_node_runs(
     assert any(text.startswith(f"{live} held of ") for text in drawn)
 
 
+def test_from_a_word_too_the_peak_is_where_it_was_planned(whole: Trace, tmp_path: Path, open_page: OpenPage) -> None:
+    """The graph of one token follows the plan that was made last, for 16: its topmost place is the one gone to."""
+    events = list(whole.events)
+    begin = steps_of(whole, ReserveBegin)[-1]
+    given = [(e.offset + e.size, -i) for i, e in enumerate(events) if isinstance(e, TensorAssigned) and i > begin]
+    page = opened(whole, tmp_path, open_page, len(whole) - 1)
+    page.locator(".vg-sentence").click()
+    page.keyboard.press("P")
+    assert here(page) == -max(given)[1]
+    reserved = events[begin]
+    assert isinstance(reserved, ReserveBegin)
+    expect(page.locator(".vg-notice")).to_contain_text(f"the plan made for graph {reserved.graph} (16 tokens)")
+    for _ in range(2):
+        page.keyboard.press("w")
+    expect(page.locator(".vg-sentence")).to_contain_text("is looked for")
+    expect(page.locator(".vg-notice")).to_be_hidden()
+
+
+def shown_graph(page: Page) -> int:
+    return int((page.get_by_label("Which graph").locator("option:checked").text_content() or "").split()[1])
+
+
+def test_a_name_is_searched_in_the_graph_of_the_step(whole: Trace, tmp_path: Path, open_page: OpenPage) -> None:
+    """At the end in the graph that computes; from the start on in the one that is planned first."""
+    planned = [e.graph for e in whole.events if isinstance(e, ReserveBegin)]
+    computed = [e.graph for e in whole.events if isinstance(e, ComputeBegin)]
+    named = [i for i in steps_of(whole, TensorNamed) if list(whole.events)[i].name == "attn_norm-0"]
+    page = opened(whole, tmp_path, open_page, len(whole) - 1)
+    page.locator(".vg-sentence").click()
+    assert shown_graph(page) == computed[-1] != planned[0]
+    for to, wanted, graph in (("End", named[-1], computed[-1]), ("Home", named[0], planned[0])):
+        page.keyboard.press(to)
+        page.keyboard.press("/")
+        page.keyboard.type("attn_norm-0")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+        assert shown_graph(page) == graph
+        page.locator(".vg-goto").fill(str(wanted + 1))
+        page.locator(".vg-goto").press("Enter")
+        page.keyboard.press("T")
+        assert here(page) == wanted
+
+
+def test_a_graph_chosen_by_hand_stays_until_the_next_step(whole: Trace, tmp_path: Path, open_page: OpenPage) -> None:
+    page = opened(whole, tmp_path, open_page, len(whole) - 1)
+    page.locator(".vg-sentence").click()
+    computes = shown_graph(page)
+    page.get_by_label("Which graph").select_option(index=0)
+    page.wait_for_timeout(50)
+    assert shown_graph(page) != computes
+    page.locator(".vg-sentence").click()
+    page.keyboard.press("ArrowLeft")
+    assert shown_graph(page) == computes
+
+
 def test_what_was_held_before_the_recording_is_labelled(midway: Trace, tmp_path: Path, open_page: OpenPage) -> None:
     drawn = drawn_at(opened(midway, tmp_path, open_page), midway.tracks().opening)
     assert "held from before the recording" in drawn
@@ -91,6 +157,7 @@ def test_a_tensor_goes_on_in_the_next_graph(tmp_path: Path, open_page: OpenPage)
     page.keyboard.press("t")
     expect(page.locator(".vg-sentence")).to_contain_text("out")
     assert first < here(page) <= second
+    expect(notice).to_be_hidden()
     assert here(page) > max(i for i in steps_of(trace, TensorNamed) if i < second) - 3
 
 
@@ -110,6 +177,7 @@ def test_weights_keep_their_mark_and_the_graph_its_zoom(midway: Trace, tmp_path:
     page.evaluate("drawn.length = 0")
     for key in "zf":
         page.keyboard.press(key)
+        page.wait_for_timeout(200)
     wait_until_drawn(page, "output_norm")
     weights = [text for text in page.evaluate("drawn") if text.startswith("output_norm")]
     assert any(text.endswith((".weight", ".w")) for text in weights)

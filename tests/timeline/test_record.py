@@ -20,6 +20,7 @@ from vizggml.events import (
     ContextId,
     Event,
     GraphId,
+    LeafAppended,
     LogitsReady,
     OpRecorded,
     SearchBegin,
@@ -33,7 +34,9 @@ from vizggml.events import (
     UseCountChanged,
     bus,
 )
+from vizggml.ggml.cgraph import Graph
 from vizggml.ggml.context import Context
+from vizggml.ggml.ops import relu
 from vizggml.timeline import record as record_module
 from vizggml.timeline.record import record
 
@@ -106,6 +109,23 @@ def test_a_recording_begins_with_what_stands() -> None:
     named = {e.name: e.seq for e in events if isinstance(e, TensorNamed)}
     assert named["W"] < end < named["late"]
     context.free()
+
+
+def test_a_snapshot_names_what_outlived_its_context() -> None:
+    """The weight is in a context that is gone; the graph that reads it stands, and so do the weight's bytes."""
+    weights = Context(1 << 16)
+    graph = Graph(Context(1 << 18))
+    graph.build_forward_expand(relu(graph.ctx, weights.new_tensor("F32", (3, 2), "W")))
+    del weights
+    gc.collect()
+    with record() as trace:
+        pass
+    events = list(trace.events)
+    leaf = next(e.tensor for e in reversed(events) if isinstance(e, LeafAppended))
+    assert [(e.ne, e.nbytes) for e in events if isinstance(e, TensorCreated) and e.tensor == leaf] == [
+        ((3, 2, 1, 1), 24)
+    ]
+    assert [e.name for e in events if isinstance(e, TensorNamed) and e.tensor == leaf] == ["W"]
 
 
 class Thing:

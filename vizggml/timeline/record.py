@@ -9,7 +9,21 @@ from contextlib import ExitStack, contextmanager
 from operator import attrgetter
 from typing import Any
 
-from vizggml.events import KINDS, DecodeBegin, Event, ReserveBegin, SnapshotBegin, SnapshotEnd, Standing, bus
+from vizggml.events import (
+    KINDS,
+    ContextId,
+    DecodeBegin,
+    Event,
+    ReserveBegin,
+    SnapshotBegin,
+    SnapshotEnd,
+    Standing,
+    TensorCreated,
+    TensorId,
+    bus,
+)
+from vizggml.ggml.cgraph import Graph
+from vizggml.ggml.context import tensor_snapshot
 from vizggml.ggml.quants import LAYOUTS
 from vizggml.ggml.tensor import Tensor
 from vizggml.timeline.schema import ID_TYPES, TRACE_COLUMNS, Field, fields_of
@@ -21,6 +35,7 @@ SETTLE_EVERY = 8192
 BLOCKS = 4
 """Blocks kept of each quantized leaf that a node reads, in a recording with values."""
 
+NO_CONTEXT = ContextId(-1)
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 STANDING_ORDER = ("Context", "Buffer", "MappedFile", "Graph", "DynTallocr", "GraphAllocator", "KVCache")
 """Classes in the order in which a snapshot makes them again; others follow by name."""
@@ -85,9 +100,15 @@ class Recorder:
     def take_snapshot(self) -> None:
         """Record what stands, as the events that would have made it."""
         self.take(SnapshotBegin())
+        made: set[TensorId] = set()
         for thing in sorted(bus.standing, key=standing_order):
             for event in thing.snapshot():
+                if isinstance(event, TensorCreated):
+                    made.add(event.tensor)
                 self.take(event)
+            if isinstance(thing, Graph):
+                for event in left_by_contexts(thing, made):
+                    self.take(event)
         self.take(SnapshotEnd())
         self.settle()
 
@@ -206,6 +227,18 @@ def standing_order(thing: Standing) -> tuple[int, str, int]:
     name = type(thing).__name__
     rank = STANDING_ORDER.index(name) if name in STANDING_ORDER else len(STANDING_ORDER)
     return rank, name, getattr(thing, "id", 0)
+
+
+def left_by_contexts(graph: Graph, made: set[TensorId]) -> Iterator[Event]:
+    """The tensors of a graph that are in no context which still stands, and so not in `made`, which takes them in.
+
+    A weight or a cache lives on with the graph that reads it, when its model or its context is gone.
+    """
+    for t in (*graph.leafs, *graph.nodes):
+        for one in (t.view_src, t):
+            if one is not None and one.id not in made:
+                made.add(one.id)
+                yield from tensor_snapshot(one, NO_CONTEXT)
 
 
 _sampling: list[Recorder] = []

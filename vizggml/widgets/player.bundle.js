@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:6148ad46a89fa483ac1e9a70ed198e16a3e3f1ea0f9109da904d36f053055844
+// vizggml player, bundled; sources sha256:cb43a5b04dc6002e30a74dce27c9069a540a42d443399006abb7706616a48a76
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -2782,11 +2782,13 @@ var Inspector = class {
     this.values = new ValuesSection(player, pane);
     this.empty = el("div", "vg-empty", { text: "No tensor at this step. Choose one in the graph, in the memory map, or by a search." });
     this.empty.hidden = true;
-    this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), this.makeChain(), this.makeLife(), this.makeKin()]);
+    const planned = player.tracks.track("life").length > 0;
+    const middle = planned ? [this.makeLife(), this.makeChain()] : [this.makeChain(), this.makeLife()];
+    this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), ...middle, this.makeKin()]);
     this.right = el("div", "vg-inspector-side", {}, [this.makeWalk(), this.values.element]);
     this.sides = el("div", "vg-inspector-sides", {}, [this.left, this.right]);
     this.body = el("div", "vg-inspector-body", {}, [this.makeHead(), this.sides]);
-    this.element = el("div", "vg-inspector vg-scroll", { tabindex: "-1" }, [this.body, this.empty]);
+    this.element = el("div", `vg-inspector vg-scroll${planned ? " vg-planned" : ""}`, { tabindex: "-1" }, [this.body, this.empty]);
     this.element.addEventListener("click", (event) => this.onClick(event));
     this.element.addEventListener("pointerover", (event) => hint(
       /** @type {HTMLElement} */
@@ -6979,10 +6981,11 @@ var GraphPane = class extends GraphCamera {
   }
   /** @param {number} step */
   followGraph(step) {
-    const g = this.player.relations.focus.graph[step];
-    const index = this.indexOfGraph.get(g) ?? -1;
-    if (index >= 0 && index !== this.current && (this.follow || this.current < 0)) this.choose(index);
-    else if (this.current < 0 && this.player.layout.graphs.length) this.choose(0);
+    const { layout, relations } = this.player;
+    if (this.current >= 0 && (!this.follow || step === this.followed)) return;
+    const told = relations.focus.graph[step];
+    const index = this.indexOfGraph.get(told >= 0 ? told : relations.planAt(step)?.graph ?? -1) ?? (told >= 0 ? this.current : 0);
+    if (index !== this.current && index < layout.graphs.length) this.choose(Math.max(0, index));
   }
   /** The bitmap of what does not change with the step; one that is dear and only moved is not made anew at once.
    * @param {Drawing} drawing @param {Set<number> | null} members */
@@ -7147,7 +7150,7 @@ var BINDINGS = [
   { keys: ["x"], shown: "x", does: "zoom the timeline to the tensor", act: (p) => p.bring("timeline")?.zoomToTensor() },
   { keys: ["X"], shown: "X", does: "all of the timeline", act: (p) => p.bring("timeline")?.zoomOut() },
   { keys: ["y"], shown: "y", does: "timeline by address, by tensor", act: (p) => p.bring("timeline")?.nextOrder() },
-  { keys: ["P"], shown: "P", does: "to the peak of the plan", act: (p) => p.bring("timeline")?.peak.go() },
+  { keys: ["P"], shown: "P", does: "to where the plan came to its peak", act: (p) => p.bring("timeline")?.peak.goToPlan() },
   { keys: ["1", "2", "3"], shown: "1 2 3", does: "memory, events or details, where one is shown at a time", act: (p, e) => p.showGroup(Number(e.key) - 1) },
   { keys: ["c"], shown: "c", does: "copy the tensor's name", act: (p) => p.copyName() },
   { keys: ["Escape"], shown: "Esc", does: "close, let go of the selection", act: (p) => p.escape() },
@@ -7801,6 +7804,15 @@ function peakEvent(player, plan, step) {
   const at = life.a[plan.top];
   if (PLACED.includes(tracks.kindOf(at).name)) return at;
   return eventOf(player, plan, plan.peakPosition, step);
+}
+function placedBy({ tracks, relations }, plan) {
+  const { plans } = relations;
+  const places = tracks.track("life").a;
+  const same = (other) => other.allocators.join() === plan.allocators.join();
+  for (let k = plans.indexOf(plan); k >= 0; k--) {
+    if (same(plans[k]) && PLACED.includes(tracks.kindOf(places[plans[k].top]).name)) return plans[k];
+  }
+  return null;
 }
 function eventOf(player, plan, position, step) {
   const { tracks } = player;
@@ -8479,6 +8491,11 @@ var Notice = class {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.element.classList.remove("vg-shown"), SHOWN_MS2);
   }
+  /** What was said is of a step that is left. */
+  hide() {
+    clearTimeout(this.timer);
+    this.element.classList.remove("vg-shown");
+  }
   stop() {
     clearTimeout(this.timer);
   }
@@ -8499,9 +8516,10 @@ var Place = class {
   constructor(word) {
     this.whole = "";
     this.name = el("span", "vg-mono");
-    this.directory = el("span", "vg-mono vg-soft vg-directory");
-    this.file = el("span", "vg-mono vg-soft");
-    this.element = el("div", "vg-place", {}, [el("span", "vg-soft", { text: `${word} ` }), this.name, document.createTextNode(" "), this.directory, this.file]);
+    this.directory = el("span", "vg-directory");
+    this.file = el("span");
+    const path = el("span", "vg-mono vg-soft vg-path", {}, [document.createTextNode(" "), this.directory, this.file]);
+    this.element = el("div", "vg-place", {}, [el("span", "vg-soft", { text: `${word} ` }), this.name, path]);
   }
   /** @param {string} name @param {string} path */
   show(name, path) {
@@ -8606,7 +8624,7 @@ var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { m
 var graph_default = '.vg-nearer { position: absolute; left: 8px; bottom: 8px; display: flex; flex-direction: column; border: 1px solid var(--vg-line); border-radius: 5px; background: var(--vg-raised); overflow: hidden; }\n.vg-nearer .vg-button { border-radius: 0; }\n.vg-nearer .vg-button + .vg-button { border-top: 1px solid var(--vg-line); }\n.vg-pane-graph .vg-tools { flex-wrap: nowrap; }\n.vg-pane-graph .vg-select { flex: 0 1 auto; min-width: 92px; }\n.vg-pane-graph .vg-select:not(.vg-filter) { flex-shrink: 0; max-width: 150px; }\n.vg-filter.vg-on { color: var(--vg-accent); border-color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-found { position: absolute; right: 7px; top: 1px; line-height: 22px; font-size: 11px; color: var(--vg-soft); pointer-events: none; font-variant-numeric: tabular-nums; }\n.vg-found:empty { display: none; }\n.vg-pane-graph .vg-search-box { flex: 0 4 220px; }\n.vg-search-box:has(.vg-found:not(:empty)) .vg-search { padding-right: 66px; }\n.vg-search-box input[type="search"]::-webkit-search-cancel-button { display: none; }\n.vg-pane-graph .vg-mark-legend { display: none; }\n.vg-pane-graph .vg-marking .vg-mark-legend { display: flex; padding: 0; flex: 1 0 100%; flex-wrap: wrap; gap: 2px 10px; }\n.vg-mark { flex: none; width: 14px; height: 9px; border-radius: 2px; }\n.vg-pane-graph .vg-pane-head { z-index: 3; }\n.vg-pane-graph .vg-results { left: 0; right: auto; width: min(440px, 90vw); }\n';
 
 // inspector.css
-var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { contain: size layout; display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { contain: size layout; margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts .vg-dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts .vg-dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts .vg-dd { contain: size layout; display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; height: 22px; line-height: 22px; }\n.vg-facts .vg-dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow: clip; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: clip; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts .vg-dd:not(.vg-long) .vg-links { flex-wrap: nowrap; }\n.vg-facts .vg-dd.vg-long .vg-links { overflow: hidden auto; scrollbar-width: thin; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { contain: size layout; margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures .vg-dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures .vg-dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
+var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { contain: size layout; display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { contain: size layout; margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-planned .vg-part-life { order: 1; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts .vg-dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts .vg-dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts .vg-dd { contain: size layout; display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; height: 22px; line-height: 22px; }\n.vg-facts .vg-dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow: clip; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: clip; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts .vg-dd:not(.vg-long) .vg-links { flex-wrap: nowrap; }\n.vg-facts .vg-dd.vg-long .vg-links { overflow: hidden auto; scrollbar-width: thin; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { contain: size layout; margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures .vg-dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures .vg-dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
 
 // kv.css
 var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg-low { flex-direction: column; }\n.vg-kv-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; }\n.vg-kv-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-kv-facts p { margin: 0; }\n.vg-kv-facts .vg-pairs { grid-template-columns: 16px auto 1fr; }\n.vg-kv-facts .vg-end { text-align: right; }\n.vg-heads { display: block; width: 100%; height: 46px; }\n.vg-low .vg-kv-facts { display: none; }\n.vg-kv-foot { display: none; flex: none; height: 22px; line-height: 22px; padding: 0 12px; font-size: 11.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-low .vg-kv-foot { display: block; }\n.vg-kv-foot .vg-key { margin-right: 12px; }\n.vg-kv-keys { display: flex; flex-wrap: wrap; gap: 2px 12px; }\n.vg-kv-pair > .vg-kv { flex: 1 1 0; min-height: 0; }\n.vg-kv-pair > .vg-kv + .vg-kv { border-top: 1px solid var(--vg-line); }\n";
@@ -8624,7 +8642,233 @@ var live_default = '/* the controls of a live run, and the card of what a token 
 var routing_default = "/* routing */\n.vg-routing { flex-direction: row; }\n.vg-routing.vg-low { flex-direction: column; }\n.vg-routing-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; font-variant-numeric: tabular-nums; }\n.vg-routing-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-routing-facts p { margin: 0; }\n.vg-low .vg-routing-facts { display: none; }\n.vg-share { height: 6px; margin: 2px 0 4px; background: var(--vg-free); border-radius: 3px; overflow: hidden; }\n.vg-share span { display: block; height: 100%; background: var(--vg-families-0); }\n";
 
 // style.css
-var style_default = '.vg-player {\n  position: relative;\n  box-sizing: border-box;\n  display: flex;\n  flex-direction: column;\n  width: 100%;\n  height: 100%;\n  border: 1px solid var(--vg-line);\n  border-radius: 6px;\n  overflow: hidden;\n  background: var(--vg-page);\n  color: var(--vg-ink);\n  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);\n  -webkit-font-smoothing: antialiased;\n  text-align: left;\n}\n.vg-player *, .vg-player *::before { box-sizing: border-box; }\n.vg-player [hidden] { display: none !important; }\n.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }\n.vg-player:focus { outline: none; }\n.vg-player:focus-visible { border-color: var(--vg-edge); }\n.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }\n.vg-fill { height: 100vh; border: 0; border-radius: 0; }\n\n.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }\n.vg-soft { color: var(--vg-soft); }\n.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }\n.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }\n.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }\n\n/* controls */\n.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }\n.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }\n.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }\n.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }\n.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }\n.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }\n.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }\n.vg-play .vg-icon { fill: currentColor; }\n.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }\n.vg-group, .vg-pane-head { isolation: isolate; }\n.vg-group { display: inline-flex; align-items: center; gap: 1px; }\n.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }\n.vg-mini:not(.vg-grouped) .vg-pane-events .vg-hint { display: none; }\n.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }\n\n/* head: transport and the sentence */\n.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }\n.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }\n.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }\n.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }\n.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }\n.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }\n.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }\n.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }\n.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }\n.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }\n.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }\n.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }\n.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }\n.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }\n.vg-kin { gap: 6px; }\n.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }\n.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }\n.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }\n.vg-nowbar { padding: 4px 12px 8px; }\n.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }\n.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }\n.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }\n.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }\n.vg-where .vg-mono { font-size: 11.5px; }\n.vg-kind { font-weight: 600; }\n.vg-place { min-width: 0; overflow: hidden; text-overflow: ellipsis; word-spacing: 2px; }\n.vg-narrow .vg-directory { display: none; }\n\n.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }\n.vg-dot.vg-area-1 { background: var(--vg-areas-1); }\n.vg-dot.vg-area-2 { background: var(--vg-areas-2); }\n.vg-dot.vg-area-3 { background: var(--vg-areas-3); }\n.vg-dot.vg-area-4 { background: var(--vg-areas-4); }\n\n/* panes */\n.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }\n.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }\n.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }\n.vg-title { flex: none; margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }\n.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }\n.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }\n.vg-scroll { overflow-y: auto; scrollbar-width: thin; }\n.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }\n.vg-canvas { position: absolute; inset: 0; display: block; }\n.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }\n.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }\n.vg-pane-tokens > .vg-stack { align-self: stretch; }\n.vg-pane-tokens .vg-pane-head { order: 1; }\n.vg-pane-tokens .vg-title { display: none; }\n.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 10px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }\n.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }\n.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }\n.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }\n.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }\n.vg-reserve:disabled { cursor: default; }\n.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }\n.vg-swatch.vg-stripe { width: 14px; height: 4px; }\n.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }\n.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }\n\n/* search */\n.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }\n.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }\n.vg-player .vg-search::placeholder, .vg-compare .vg-search::placeholder { color: var(--vg-faint); }\n.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }\n.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }\n.vg-results li span { overflow: hidden; text-overflow: ellipsis; }\n.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }\n\n/* lists and tables */\n.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }\n.vg-list-rows { contain: strict; }\n.vg-list-window { position: sticky; top: 0; contain: strict; }\n.vg-row { contain: strict; cursor: pointer; }\n.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }\n.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }\n.vg-event:hover { background: var(--vg-panel); }\n.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }\n.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }\n.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }\n.vg-tab:hover { background: var(--vg-panel); }\n.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }\n.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }\n.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }\n.vg-table .vg-list { border-top: 0; }\n.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }\n.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }\n.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-grid-row:hover { background: var(--vg-panel); }\n.vg-right { text-align: right; }\n.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }\n.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }\n.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }\n\n/* text */\n.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }\n.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }\n.vg-token:hover { background: var(--vg-panel); }\n.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }\n.vg-token.vg-later { color: var(--vg-faint); }\n.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }\n.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }\n.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }\n.vg-pane-tokens .vg-tools { gap: 12px; }\n\n/* tip, keys */\n.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }\n.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }\n.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-pairs .vg-dt { color: var(--vg-soft); font-weight: 400; }\n.vg-pairs .vg-dd { margin: 0; overflow-wrap: anywhere; }\n.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }\n.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }\n.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }\n.vg-help-head h2 { margin: 0; font-size: 15px; }\n.vg-help-rows { columns: 2 260px; column-gap: 32px; }\n.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }\n.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }\n.vg-help p { margin: 10px 0 4px; font-size: 12px; }\n\n/* one group of panes under the graph */\n.vg-groups { grid-area: groups; align-items: stretch; height: 30px; padding: 0 8px; background: var(--vg-page); }\n.vg-groups .vg-tab { height: 30px; padding: 0 12px; }\n.vg-groups .vg-tab[aria-selected="true"] { background: none; font-weight: 600; }\n.vg-grouped .vg-pane-events .vg-title, .vg-grouped .vg-pane-tables .vg-title { display: none; }\n.vg-grouped .vg-pane-tokens { max-height: 40px; }\n.vg-short .vg-usage, .vg-short .vg-reserve, .vg-short .vg-peak, .vg-short .vg-pane-timeline .vg-legend { display: none; }\n.vg-one .vg-groups { display: none; }\n\n/* one pane alone */\n.vg-one .vg-panes { display: flex; }\n.vg-one .vg-alone { flex: 1; max-height: none; }\n.vg-one .vg-alone { height: auto; min-height: 320px; }\n.vg-single .vg-expand { display: none; }\n\n.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }\n.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }\n.vg-narrow .vg-kin { justify-self: end; gap: 4px; }\n.vg-narrow .vg-speed { margin-left: 2px; }\n.vg-narrow .vg-rate { min-width: 40px; }\n.vg-narrow .vg-transport { gap: 4px 8px; }\n.vg-narrow .vg-where { gap: 4px 14px; }\n.vg-narrow .vg-legend { flex-wrap: nowrap; gap: 2px 10px; overflow-x: auto; scrollbar-width: none; mask-image: linear-gradient(to right, #000 calc(100% - 16px), transparent); }\n.vg-narrow .vg-legend.vg-marking { flex-wrap: wrap; }\n.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }\n.vg-tiny .vg-transport { display: flex; flex-wrap: wrap; justify-content: space-between; }\n.vg-tiny .vg-slide { flex: 1 0 100%; order: 1; }\n.vg-tiny .vg-kin { order: 2; }\n.vg-tiny .vg-pane-head { flex-wrap: wrap; }\n.vg-mini .vg-pane-head { gap: 2px 10px; }\n.vg-mini .vg-tools { flex: 1 1 auto; min-width: min-content; max-width: 100%; gap: 4px; }\n.vg-mini .vg-tools .vg-hint { display: none; }\n.vg-mini .vg-pane-graph .vg-title { display: none; }\n.vg-mini .vg-pane-graph .vg-tools { flex-wrap: wrap; min-width: 0; }\n.vg-mini .vg-pane-graph .vg-search-box { flex: 1 1 calc(100% - 136px); }\n.vg-mini .vg-pane-graph .vg-tools > .vg-select { order: 1; flex: 1 1 40%; max-width: none; }\n.vg-mini .vg-pane-timeline .vg-select { max-width: 104px; }\n.vg-mini .vg-pane-tables .vg-tools { min-width: 0; }\n.vg-mini .vg-nowline, .vg-mini .vg-sentence { height: 63px; }\n.vg-mini .vg-sentence { -webkit-line-clamp: 3; }\n.vg-mini .vg-nowline { gap: 6px; }\n.vg-mini .vg-nowline .vg-group { flex-direction: column; }\n.vg-mini .vg-nowline .vg-text-button { width: 58px; height: 24px; }\n.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }\n.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }\n.vg-wide .vg-nowline .vg-group { margin-top: 0; }\n@media (prefers-reduced-motion: no-preference) {\n  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }\n}\n.vg-grouped .vg-pane-tables .vg-tools > .vg-tabs { margin-right: auto; }\n';
+var style_default = `.vg-player {
+  position: relative;
+  box-sizing: border-box;
+  display: flex;
+  flex-direction: column;
+  width: 100%;
+  height: 100%;
+  border: 1px solid var(--vg-line);
+  border-radius: 6px;
+  overflow: hidden;
+  background: var(--vg-page);
+  color: var(--vg-ink);
+  font: 13px/1.4 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif);
+  -webkit-font-smoothing: antialiased;
+  text-align: left;
+}
+.vg-player *, .vg-player *::before { box-sizing: border-box; }
+.vg-player [hidden] { display: none !important; }
+.vg-player :focus-visible { outline: 2px solid var(--vg-accent); outline-offset: -2px; }
+.vg-player:focus { outline: none; }
+.vg-player:focus-visible { border-color: var(--vg-edge); }
+.vg-broken { padding: 12px 16px; font: 13px/1.5 system-ui, sans-serif; border-left: 3px solid #c2410c; }
+.vg-fill { height: 100vh; border: 0; border-radius: 0; }
+
+.vg-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 12px; }
+.vg-soft { color: var(--vg-soft); }
+.vg-tabular, .vg-number { font-variant-numeric: tabular-nums; }
+.vg-unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.vg-icon { width: 16px; height: 16px; display: block; fill: none; stroke: currentColor; stroke-width: 1.4; stroke-linecap: round; stroke-linejoin: round; }
+
+/* controls */
+.vg-player button, .vg-player input, .vg-player select { font: inherit; color: inherit; margin: 0; }
+.vg-button { display: inline-flex; align-items: center; justify-content: center; min-width: 26px; height: 26px; padding: 0 4px; border: 0; border-radius: 4px; background: none; color: var(--vg-soft); cursor: pointer; }
+.vg-button:hover:not(:disabled) { background: var(--vg-panel); color: var(--vg-ink); }
+.vg-button:disabled { color: var(--vg-faint); opacity: 0.55; cursor: default; }
+.vg-button[aria-pressed="true"] { color: var(--vg-accent); background: var(--vg-accentWash); }
+.vg-text-button { padding: 0 10px; border: 1px solid var(--vg-line); font-size: 12px; }
+.vg-play { color: var(--vg-onAccent); background: var(--vg-accent); min-width: 34px; margin: 0 3px; }
+.vg-play:hover:not(:disabled) { background: var(--vg-accent); color: var(--vg-onAccent); filter: brightness(1.08); }
+.vg-play .vg-icon { fill: currentColor; }
+.vg-play:focus-visible { outline-color: var(--vg-ink); outline-offset: 1px; }
+.vg-group, .vg-pane-head { isolation: isolate; }
+.vg-group { display: inline-flex; align-items: center; gap: 1px; }
+.vg-select { height: 24px; max-width: 190px; padding: 0 4px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; color: var(--vg-soft); }
+.vg-mini:not(.vg-grouped) .vg-pane-events .vg-hint { display: none; }
+.vg-hint { font-size: 11.5px; color: var(--vg-faint); white-space: nowrap; }
+
+/* head: transport and the sentence */
+.vg-head { flex: none; border-bottom: 1px solid var(--vg-line); }
+.vg-transport { display: grid; grid-template-columns: auto minmax(160px, 1fr) auto auto; align-items: center; gap: 4px 14px; padding: 7px 12px 5px; }
+.vg-speed { display: inline-flex; align-items: center; margin-left: 8px; }
+.vg-rate { min-width: 48px; text-align: center; font-size: 12px; color: var(--vg-soft); }
+.vg-slide { contain: layout paint; position: relative; display: flex; flex-direction: column; justify-content: center; height: 26px; }
+.vg-slider { appearance: none; width: 100%; height: 16px; background: none; cursor: pointer; position: relative; z-index: 1; margin: 0; }
+.vg-slider::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, var(--vg-accent) var(--vg-done, 0%), var(--vg-line) var(--vg-done, 0%)); }
+.vg-slider::-moz-range-track { height: 4px; border-radius: 2px; background: var(--vg-line); }
+.vg-slider::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--vg-accent); }
+.vg-slider::-webkit-slider-thumb { appearance: none; width: 12px; height: 12px; margin-top: -4px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); box-shadow: 0 0 0 1px var(--vg-accent); }
+.vg-slider::-moz-range-thumb { width: 9px; height: 9px; border-radius: 50%; border: 2px solid var(--vg-page); background: var(--vg-accent); }
+.vg-strip { width: 100%; height: 4px; border-radius: 2px; opacity: 0.85; }
+.vg-count { display: inline-flex; align-items: baseline; gap: 6px; font-size: 12px; white-space: nowrap; }
+.vg-goto { height: 24px; padding: 0 6px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); text-align: right; font-size: 13px; }
+.vg-kin { gap: 6px; }
+.vg-pair { display: inline-flex; align-items: center; border: 1px solid var(--vg-line); border-radius: 4px; }
+.vg-pair .vg-button { min-width: 22px; height: 22px; padding: 0 2px; }
+.vg-pair-word { font-size: 11.5px; color: var(--vg-soft); }
+.vg-nowbar { padding: 4px 12px 8px; }
+.vg-nowline { display: flex; align-items: flex-start; gap: 12px; height: 42px; }
+.vg-nowline .vg-group { gap: 6px; flex: none; margin-top: 2px; }
+.vg-sentence { flex: 1; margin: 0; font-size: 15px; line-height: 21px; height: 42px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; contain: strict; }
+.vg-where { contain: strict; display: flex; gap: 4px 18px; height: 18px; font-size: 12px; white-space: nowrap; overflow: hidden; }
+.vg-where .vg-mono { font-size: 11.5px; }
+.vg-kind { font-weight: 600; }
+/* a path gives way, a function's name does not */
+.vg-place { display: grid; grid-template-columns: max-content max-content minmax(0, max-content); word-spacing: 2px; white-space: pre; }
+.vg-path { overflow: hidden; text-overflow: ellipsis; }
+.vg-narrow .vg-directory { display: none; }
+
+.vg-dot { display: inline-block; width: 7px; height: 7px; border-radius: 50%; flex: none; background: var(--vg-areas-0); }
+.vg-dot.vg-area-1 { background: var(--vg-areas-1); }
+.vg-dot.vg-area-2 { background: var(--vg-areas-2); }
+.vg-dot.vg-area-3 { background: var(--vg-areas-3); }
+.vg-dot.vg-area-4 { background: var(--vg-areas-4); }
+
+/* panes */
+.vg-panes { display: grid; gap: 1px; background: var(--vg-line); flex: 1 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin; }
+.vg-pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; background: var(--vg-page); contain: layout paint; }
+.vg-pane-head { flex: none; display: flex; align-items: center; gap: 10px; min-height: 32px; padding: 2px 6px 2px 12px; }
+.vg-title { flex: none; margin: 0; font-size: 12px; font-weight: 600; line-height: 1.3; color: var(--vg-ink); white-space: nowrap; border: 0; padding: 0; }
+.vg-tools { flex: 1; display: flex; align-items: center; justify-content: flex-end; gap: 8px; min-width: 0; }
+.vg-stack { flex: 1; display: flex; flex-direction: column; min-height: 0; position: relative; }
+.vg-scroll { overflow-y: auto; scrollbar-width: thin; }
+.vg-surface { position: relative; flex: 1 1 auto; min-height: 60px; contain: strict; touch-action: none; user-select: none; }
+.vg-canvas { position: absolute; inset: 0; display: block; }
+.vg-empty { padding: 10px 12px; font-size: 12px; color: var(--vg-faint); }
+.vg-pane-tokens { min-height: 40px; max-height: 84px; flex-direction: row; align-items: flex-start; }
+.vg-pane-tokens > .vg-stack { align-self: stretch; }
+.vg-pane-tokens .vg-pane-head { order: 1; }
+.vg-pane-tokens .vg-title { display: none; }
+.vg-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 10px; padding: 5px 12px 6px; font-size: 11px; color: var(--vg-soft); }
+.vg-key { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }
+.vg-swatch { width: 9px; height: 9px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 18%, transparent); }
+.vg-reserve { flex: none; height: 24px; padding: 0 12px; border: 0; background: none; text-align: left; font-size: 12px !important; color: var(--vg-soft) !important; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; cursor: pointer; }
+.vg-reserve.vg-marked { color: var(--vg-ink) !important; background: var(--vg-accentWash); }
+.vg-reserve:disabled { cursor: default; }
+.vg-line-mark { width: 14px; border-top: 2px solid var(--vg-ink); }
+.vg-swatch.vg-stripe { width: 14px; height: 4px; }
+.vg-line-mark.vg-copied { border-top-color: var(--vg-soft); }
+.vg-line-mark.vg-dotted { border-top: 2px dotted var(--vg-soft); }
+
+/* search */
+.vg-search-box { position: relative; flex: 0 1 170px; min-width: 90px; }
+.vg-search { width: 100%; height: 24px; padding: 0 8px; border: 1px solid var(--vg-line); border-radius: 4px; background: var(--vg-page); font-size: 12px; }
+.vg-player .vg-search::placeholder, .vg-compare .vg-search::placeholder { color: var(--vg-faint); }
+.vg-results { position: absolute; z-index: 5; top: 27px; right: 0; width: min(360px, 90vw); max-height: 240px; overflow-y: auto; margin: 0; padding: 4px; list-style: none; background: var(--vg-raised); border: 1px solid var(--vg-line); border-radius: 6px; box-shadow: 0 6px 20px rgb(0 0 0 / 0.16); font-size: 12px; }
+.vg-results li { display: flex; justify-content: space-between; gap: 12px; padding: 3px 8px; border-radius: 4px; white-space: nowrap; cursor: pointer; }
+.vg-results li span { overflow: hidden; text-overflow: ellipsis; }
+.vg-results li:hover, .vg-results li.vg-now { background: var(--vg-accentWash); }
+
+/* lists and tables */
+.vg-list { flex: 1 1 auto; min-height: 0; overflow-y: auto; overflow-x: hidden; contain: strict; scrollbar-width: thin; border-top: 1px solid var(--vg-line); }
+.vg-list-rows { contain: strict; }
+.vg-list-window { position: sticky; top: 0; contain: strict; }
+.vg-row { contain: strict; cursor: pointer; }
+.vg-event { padding: 0 12px 0 6px; font-size: 12.5px; line-height: 24px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.vg-event .vg-number { display: inline-block; width: 56px; height: 24px; vertical-align: top; contain: strict; text-align: right; font-size: 11.5px; color: var(--vg-faint); }
+.vg-event .vg-dot { height: 7px; margin: 0 10px; vertical-align: 1px; }
+.vg-event:hover { background: var(--vg-panel); }
+.vg-event.vg-now { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }
+.vg-event.vg-now .vg-number { color: var(--vg-accent); font-weight: 600; }
+.vg-tabs { display: flex; flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; gap: 2px; min-width: 0; }
+.vg-tab { flex: none; height: 24px; padding: 0 8px; border: 0; border-radius: 4px; background: none; font-size: 12px !important; color: var(--vg-soft) !important; cursor: pointer; white-space: nowrap; }
+.vg-tab:hover { background: var(--vg-panel); }
+.vg-tab[aria-selected="true"] { color: var(--vg-ink) !important; background: var(--vg-panel); box-shadow: inset 0 -2px var(--vg-accent); border-radius: 4px 4px 0 0; }
+.vg-grid-head, .vg-grid-row { display: grid; grid-template-columns: var(--vg-columns); column-gap: 12px; align-items: center; padding: 0 12px; font-size: 12px; }
+.vg-grid-head { flex: none; height: 24px; font-size: 11px; color: var(--vg-faint); border-top: 1px solid var(--vg-line); }
+.vg-table .vg-list { border-top: 0; }
+.vg-table .vg-grid-head[hidden] + .vg-list { border-top: 1px solid var(--vg-line); }
+.vg-grid-row { font-variant-numeric: tabular-nums; cursor: default; }
+.vg-grid-row > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.vg-grid-row:hover { background: var(--vg-panel); }
+.vg-right { text-align: right; }
+.vg-marked { background: var(--vg-accentWash); box-shadow: inset 3px 0 var(--vg-accent); }
+.vg-bad > span:nth-child(5) { color: var(--vg-bad); font-weight: 600; }
+.vg-table .vg-empty { position: absolute; top: 62px; left: 0; }
+
+/* text */
+.vg-text { padding: 5px 12px 6px; font-size: 14px; line-height: 24px; }
+.vg-token { display: inline; padding: 1px 0; margin: 0; border: 0; border-bottom: 2px solid transparent; border-radius: 2px; background: none; font-size: 14px !important; white-space: pre-wrap; cursor: pointer; text-align: left; }
+.vg-token:hover { background: var(--vg-panel); }
+.vg-token.vg-sampled { border-bottom-color: var(--vg-status-3); }
+.vg-token.vg-later { color: var(--vg-faint); }
+.vg-token.vg-sampled.vg-later { border-bottom-color: var(--vg-line); }
+.vg-token.vg-now { background: var(--vg-accentWash); border-bottom-color: var(--vg-accent); }
+.vg-sample { font-size: 11px !important; cursor: default; color: var(--vg-soft); }
+.vg-pane-tokens .vg-tools { gap: 12px; }
+
+/* tip, keys */
+.vg-tip { position: absolute; z-index: 10; top: 0; left: 0; max-width: 380px; padding: 7px 10px; border: 1px solid var(--vg-line); border-radius: 6px; background: var(--vg-raised); box-shadow: 0 4px 16px rgb(0 0 0 / 0.14); font-size: 12px; pointer-events: none; }
+.vg-tip-head { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; margin-bottom: 3px; overflow-wrap: anywhere; }
+.vg-pairs { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 0; font-variant-numeric: tabular-nums; }
+.vg-pairs .vg-dt { color: var(--vg-soft); font-weight: 400; }
+.vg-pairs .vg-dd { margin: 0; overflow-wrap: anywhere; }
+.vg-help { position: absolute; z-index: 20; inset: 0; display: flex; align-items: flex-start; justify-content: center; padding: 24px; background: color-mix(in srgb, var(--vg-page) 72%, transparent); overflow-y: auto; }
+.vg-help-card { width: min(680px, 100%); padding: 16px 22px 12px; border: 1px solid var(--vg-line); border-radius: 8px; background: var(--vg-raised); box-shadow: 0 10px 34px rgb(0 0 0 / 0.2); }
+.vg-help-head { display: flex; justify-content: space-between; align-items: center; margin-bottom: 10px; }
+.vg-help-head h2 { margin: 0; font-size: 15px; }
+.vg-help-rows { columns: 2 260px; column-gap: 32px; }
+.vg-help-row { display: grid; grid-template-columns: 84px 1fr; align-items: baseline; padding: 3px 0; font-size: 12.5px; break-inside: avoid; }
+.vg-help kbd { justify-self: start; padding: 1px 7px; border: 1px solid var(--vg-line); border-bottom-width: 2px; border-radius: 4px; background: var(--vg-panel); font: 11.5px ui-monospace, Menlo, Consolas, monospace; }
+.vg-help p { margin: 10px 0 4px; font-size: 12px; }
+
+/* one group of panes under the graph */
+.vg-groups { grid-area: groups; align-items: stretch; height: 30px; padding: 0 8px; background: var(--vg-page); }
+.vg-groups .vg-tab { height: 30px; padding: 0 12px; }
+.vg-groups .vg-tab[aria-selected="true"] { background: none; font-weight: 600; }
+.vg-grouped .vg-pane-events .vg-title, .vg-grouped .vg-pane-tables .vg-title { display: none; }
+.vg-grouped .vg-pane-tokens { max-height: 40px; }
+.vg-short .vg-usage, .vg-short .vg-reserve, .vg-short .vg-peak, .vg-short .vg-pane-timeline .vg-legend { display: none; }
+.vg-one .vg-groups { display: none; }
+
+/* one pane alone */
+.vg-one .vg-panes { display: flex; }
+.vg-one .vg-alone { flex: 1; max-height: none; }
+.vg-one .vg-alone { height: auto; min-height: 320px; }
+.vg-single .vg-expand { display: none; }
+
+.vg-narrow .vg-transport { grid-template-columns: auto auto minmax(0, 1fr); }
+.vg-narrow .vg-slide { grid-column: 1 / -1; grid-row: 2; height: 22px; }
+.vg-narrow .vg-kin { justify-self: end; gap: 4px; }
+.vg-narrow .vg-speed { margin-left: 2px; }
+.vg-narrow .vg-rate { min-width: 40px; }
+.vg-narrow .vg-transport { gap: 4px 8px; }
+.vg-narrow .vg-where { gap: 4px 14px; }
+.vg-narrow .vg-nowbar { padding: 3px 12px 6px; }
+.vg-narrow .vg-where { margin-top: 3px; }
+.vg-narrow .vg-pane-graph .vg-select { max-width: 150px; }
+.vg-tiny .vg-transport { display: flex; flex-wrap: wrap; justify-content: space-between; }
+.vg-tiny .vg-where { display: grid; grid-template-columns: 128px minmax(0, 1fr); height: 36px; gap: 0 8px; line-height: 18px; }
+.vg-tiny .vg-where .vg-place { grid-column: 2; }
+.vg-mini .vg-where { grid-template-columns: minmax(0, 1fr); height: 54px; }
+.vg-mini .vg-where .vg-place { grid-column: 1; }
+.vg-tiny .vg-slide { flex: 1 0 100%; order: 1; }
+.vg-tiny .vg-kin { order: 2; }
+.vg-tiny .vg-pane-head { flex-wrap: wrap; }
+.vg-mini .vg-pane-head { gap: 2px 10px; }
+.vg-mini .vg-tools { flex: 1 1 auto; min-width: min-content; max-width: 100%; gap: 4px; }
+.vg-mini .vg-tools .vg-hint { display: none; }
+.vg-mini .vg-pane-graph .vg-title { display: none; }
+.vg-mini .vg-pane-graph .vg-tools { flex-wrap: wrap; min-width: 0; }
+.vg-mini .vg-pane-graph .vg-search-box { flex: 1 1 calc(100% - 136px); }
+.vg-mini .vg-pane-graph .vg-tools > .vg-select { order: 1; flex: 1 1 40%; max-width: none; }
+.vg-mini .vg-pane-timeline .vg-select { max-width: 104px; }
+.vg-mini .vg-pane-tables .vg-tools { min-width: 0; }
+.vg-mini .vg-nowline, .vg-mini .vg-sentence { height: 63px; }
+.vg-mini .vg-sentence { -webkit-line-clamp: 3; }
+.vg-mini .vg-nowline { gap: 6px; }
+.vg-mini .vg-nowline .vg-group { flex-direction: column; }
+.vg-mini .vg-nowline .vg-text-button { width: 58px; height: 24px; }
+.vg-wide .vg-nowline, .vg-wide .vg-sentence { height: 26px; }
+.vg-wide .vg-sentence { display: block; line-height: 26px; white-space: nowrap; text-overflow: ellipsis; }
+.vg-wide .vg-nowline .vg-group { margin-top: 0; }
+@media (prefers-reduced-motion: no-preference) {
+  .vg-button:hover, .vg-tab:hover { transition: background-color 120ms, color 120ms; }
+}
+.vg-grouped .vg-pane-tables .vg-tools > .vg-tabs { margin-right: auto; }
+`;
 
 // timeline.css
 var timeline_default = '.vg-footnote { flex: none; height: 20px; contain: strict; padding: 1px 12px; font-size: 12px; line-height: 18px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-peaks { flex: none; }\n.vg-peak { display: flex; align-items: flex-start; gap: 8px; height: 28px; padding: 3px 12px 0; contain: strict; }\n.vg-at-peak { flex: none; height: 22px; }\n.vg-peak-list { flex: 1 1 auto; min-width: 0; height: 22px; display: flex; flex-wrap: wrap; align-items: center; align-content: flex-start; gap: 6px 4px; overflow: hidden; font-size: 12px; line-height: 22px; white-space: nowrap; }\n.vg-peak-list > .vg-soft { display: none; }\n.vg-player .vg-peak-more { flex: none; height: 22px; min-width: 64px; padding: 0; border: 0; background: none; font-size: 12px; text-align: right; color: var(--vg-source); cursor: pointer; }\n.vg-peak-more.vg-none { visibility: hidden; }\n.vg-peak.vg-all { height: auto; max-height: 90px; contain: none; }\n.vg-all .vg-peak-list { height: auto; max-height: 84px; overflow-y: auto; }\n.vg-all .vg-peak-list > .vg-soft { display: inline; }\n.vg-peak-chip { flex: none; display: inline-flex; align-items: center; gap: 5px; height: 22px; padding: 0 7px; border: 1px solid var(--vg-line); border-radius: 11px !important; background: none; font-size: 12px !important; cursor: pointer; }\n.vg-peak-chip .vg-mono { font-size: 11.5px; }\n.vg-peak-chip:hover { background: var(--vg-panel); }\n.vg-peak-chip[aria-pressed="true"] { border-color: var(--vg-ink); background: var(--vg-panel); }\n.vg-mark-legend { flex: none; display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 3px 12px 0; font-size: 11px; color: var(--vg-soft); }\n.vg-rows .vg-key-live { visibility: hidden; }\n.vg-tiny .vg-footnote { height: 38px; white-space: normal; }\n.vg-pane-timeline .vg-select { max-width: 170px; }\n.vg-snug .vg-pane-timeline .vg-hint { display: none; }\n.vg-tiny .vg-pane-timeline .vg-select { max-width: 120px; }\n';
@@ -8641,8 +8885,8 @@ var PeakLine = class {
     this.player = player;
     this.plan = null;
     this.words = el("div", "vg-footnote");
-    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to where the plan is fullest (P)" });
-    this.button.addEventListener("click", () => this.go());
+    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to where the plan came to its peak (P)" });
+    this.button.addEventListener("click", () => this.goToPlan());
     this.list = el("div", "vg-peak-list", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
     this.more = el("button", "vg-peak-more", { type: "button", "aria-expanded": "false" });
     this.more.addEventListener("click", () => this.setAll(!this.all));
@@ -8655,10 +8899,21 @@ var PeakLine = class {
     this.chips = /* @__PURE__ */ new Map();
     this.marked = -2;
   }
-  /** To the peak: the event at which the map is full. */
-  go() {
+  /** To where the peak was planned: the event at which the topmost tensor gets its place, in a plan made before where this one
+   * only follows it. */
+  goToPlan() {
     const { plan, player } = this;
-    const to = plan ? peakEvent(player, plan, player.step) : -1;
+    const maker = plan && placedBy(player, plan);
+    this.go(maker);
+    if (!plan || !maker || maker === plan) return;
+    const { tracks } = player;
+    player.notice.say(`Graph ${plan.graph} follows the plan made for ${graphWords(tracks, maker.graph)}: here that comes to its peak. b goes back.`);
+  }
+  /** To the peak of a plan: the event at which the map is full. @param {Plan | null} plan */
+  go(plan = this.plan) {
+    const { player } = this;
+    const of = plan ?? this.plan;
+    const to = of ? peakEvent(player, of, player.step) : -1;
     if (to >= 0 && to !== player.step) player.go(to);
   }
   /** @param {Plan | null} plan */
@@ -9726,6 +9981,10 @@ function offerWords({ tracks, relations }, { tensor, twin, direction }) {
   const [when, key] = direction > 0 ? ["later", "t"] : ["earlier", "T"];
   return `No ${when} event names ${of}. Press ${key} again to go on with ${other}.`;
 }
+function wayOut(direction, selected) {
+  if (direction < 0) return " t goes forward.";
+  return selected ? " T goes back; Home, then t, begins at the first." : " T goes back.";
+}
 
 // warm.js
 var PAUSE_MS = 60;
@@ -10637,6 +10896,7 @@ var Player = class {
   }
   /** @param {number} to */
   moveTo(to) {
+    this.notice.hide();
     this.step = to;
     this.redrawAll();
     if (this.options.hash) this.writeHash();
@@ -10663,8 +10923,9 @@ var Player = class {
     const to = tracks.find(step, direction, same);
     if (to >= 0) return this.go(to);
     if (what === "tensor" && this.goOn(tensor, direction)) return;
+    const more2 = what === "tensor" ? wayOut(direction, this.selected >= 0) : "";
     const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${visible(tracks.name(what === "tensor" ? tensor : node))}`;
-    this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.`);
+    this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.${more2}`);
   }
   /** Past a tensor's last event: offers the tensor of the same name in another graph, and goes there when asked again.
    * @param {number} tensor @param {number} direction @returns {boolean} whether there is one */

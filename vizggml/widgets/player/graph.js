@@ -348,10 +348,11 @@ export class GraphPane extends GraphCamera {
 
   /** @param {number} step */
   followGraph(step) {
-    const g = this.player.relations.focus.graph[step];
-    const index = this.indexOfGraph.get(g) ?? -1;
-    if (index >= 0 && index !== this.current && (this.follow || this.current < 0)) this.choose(index);
-    else if (this.current < 0 && this.player.layout.graphs.length) this.choose(0);
+    const { layout, relations } = this.player;
+    if (this.current >= 0 && (!this.follow || step === this.followed)) return;
+    const told = relations.focus.graph[step];
+    const index = this.indexOfGraph.get(told >= 0 ? told : relations.planAt(step)?.graph ?? -1) ?? (told >= 0 ? this.current : 0);
+    if (index !== this.current && index < layout.graphs.length) this.choose(Math.max(0, index));
   }
 
   /** The bitmap of what does not change with the step; one that is dear and only moved is not made anew at once.

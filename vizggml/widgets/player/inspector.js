@@ -71,11 +71,14 @@ export class Inspector {
     this.values = new ValuesSection(player, pane);
     this.empty = el("div", "vg-empty", { text: "No tensor at this step. Choose one in the graph, in the memory map, or by a search." });
     this.empty.hidden = true;
-    this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), this.makeChain(), this.makeLife(), this.makeKin()]);
+    // where memory is planned, that comes before strides
+    const planned = player.tracks.track("life").length > 0;
+    const middle = planned ? [this.makeLife(), this.makeChain()] : [this.makeChain(), this.makeLife()];
+    this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), ...middle, this.makeKin()]);
     this.right = el("div", "vg-inspector-side", {}, [this.makeWalk(), this.values.element]);
     this.sides = el("div", "vg-inspector-sides", {}, [this.left, this.right]);
     this.body = el("div", "vg-inspector-body", {}, [this.makeHead(), this.sides]);
-    this.element = el("div", "vg-inspector vg-scroll", { tabindex: "-1" }, [this.body, this.empty]);
+    this.element = el("div", `vg-inspector vg-scroll${planned ? " vg-planned" : ""}`, { tabindex: "-1" }, [this.body, this.empty]);
     this.element.addEventListener("click", (event) => this.onClick(event));
     this.element.addEventListener("pointerover", (event) => hint(/** @type {HTMLElement} */ (event.target)));
     this.sizer = new ResizeObserver((entries) => this.element.classList.toggle("vg-two", entries[entries.length - 1].contentRect.width >= WIDE));

@@ -20,6 +20,12 @@ export class Notice {
     this.timer = setTimeout(() => this.element.classList.remove("vg-shown"), SHOWN_MS);
   }
 
+  /** What was said is of a step that is left. */
+  hide() {
+    clearTimeout(this.timer);
+    this.element.classList.remove("vg-shown");
+  }
+
   stop() {
     clearTimeout(this.timer);
   }

@@ -26,9 +26,10 @@ class Place {
   constructor(word) {
     this.whole = "";
     this.name = el("span", "vg-mono");
-    this.directory = el("span", "vg-mono vg-soft vg-directory");
-    this.file = el("span", "vg-mono vg-soft");
-    this.element = el("div", "vg-place", {}, [el("span", "vg-soft", { text: `${word} ` }), this.name, document.createTextNode(" "), this.directory, this.file]);
+    this.directory = el("span", "vg-directory");
+    this.file = el("span");
+    const path = el("span", "vg-mono vg-soft vg-path", {}, [document.createTextNode(" "), this.directory, this.file]);
+    this.element = el("div", "vg-place", {}, [el("span", "vg-soft", { text: `${word} ` }), this.name, path]);
   }
 
   /** @param {string} name @param {string} path */

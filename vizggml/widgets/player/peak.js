@@ -2,8 +2,8 @@
 
 import { el, setText } from "./dom.js";
 import { liveSet } from "./live.js";
-import { peakEvent } from "./phase.js";
-import { planWords } from "./plans.js";
+import { peakEvent, placedBy } from "./phase.js";
+import { graphWords, planWords } from "./plans.js";
 import { formatBytes, visible } from "./sentence.js";
 import { familyOf } from "./theme.js";
 
@@ -22,8 +22,8 @@ export class PeakLine {
     /** @type {Plan | null} */
     this.plan = null;
     this.words = el("div", "vg-footnote");
-    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to where the plan is fullest (P)" });
-    this.button.addEventListener("click", () => this.go());
+    this.button = el("button", "vg-button vg-text-button vg-at-peak", { type: "button", title: "Go to where the plan came to its peak (P)" });
+    this.button.addEventListener("click", () => this.goToPlan());
     this.list = el("div", "vg-peak-list", { role: "group", "aria-label": "Tensors at the peak", tabindex: "-1" });
     this.more = el("button", "vg-peak-more", { type: "button", "aria-expanded": "false" });
     this.more.addEventListener("click", () => this.setAll(!this.all));
@@ -40,10 +40,22 @@ export class PeakLine {
     this.marked = -2;
   }
 
-  /** To the peak: the event at which the map is full. */
-  go() {
+  /** To where the peak was planned: the event at which the topmost tensor gets its place, in a plan made before where this one
+   * only follows it. */
+  goToPlan() {
     const { plan, player } = this;
-    const to = plan ? peakEvent(player, plan, player.step) : -1;
+    const maker = plan && placedBy(player, plan);
+    this.go(maker);
+    if (!plan || !maker || maker === plan) return;
+    const { tracks } = player;
+    player.notice.say(`Graph ${plan.graph} follows the plan made for ${graphWords(tracks, maker.graph)}: here that comes to its peak. b goes back.`);
+  }
+
+  /** To the peak of a plan: the event at which the map is full. @param {Plan | null} plan */
+  go(plan = this.plan) {
+    const { player } = this;
+    const of = plan ?? this.plan;
+    const to = of ? peakEvent(player, of, player.step) : -1;
     if (to >= 0 && to !== player.step) player.go(to);
   }
 

@@ -61,6 +61,18 @@ export function peakEvent(player, plan, step) {
   return eventOf(player, plan, plan.peakPosition, step);
 }
 
+/** The plan that gave a plan its places: itself or, where it was only followed, that which the same allocators made before; null
+ * where that was not recorded. @param {Player} player @param {Plan} plan @returns {Plan | null} */
+export function placedBy({ tracks, relations }, plan) {
+  const { plans } = relations;
+  const places = tracks.track("life").a;
+  const same = (/** @type {Plan} */ other) => other.allocators.join() === plan.allocators.join();
+  for (let k = plans.indexOf(plan); k >= 0; k--) {
+    if (same(plans[k]) && PLACED.includes(tracks.kindOf(places[plans[k].top]).name)) return plans[k];
+  }
+  return null;
+}
+
 /** The event nearest to `step` that tells of the node at a position of the plan; -1 where there is none. @param {Player} player
  * @param {Plan} plan @param {number} position @param {number} step @returns {number} */
 export function eventOf(player, plan, position, step) {

@@ -21,7 +21,7 @@ import { Tip } from "./tip.js";
 import { TokensPane } from "./tokens.js";
 import { Tracks } from "./tracks.js";
 import { Transport } from "./transport.js";
-import { offerWords, twinOffer } from "./twins.js";
+import { offerWords, twinOffer, wayOut } from "./twins.js";
 import { warm } from "./warm.js";
 
 export { compare } from "./compare.js";
@@ -242,6 +242,7 @@ export class Player {
 
   /** @param {number} to */
   moveTo(to) {
+    this.notice.hide();
     this.step = to;
     this.redrawAll();
     if (this.options.hash) this.writeHash();
@@ -272,8 +273,9 @@ export class Player {
     const to = tracks.find(step, direction, same);
     if (to >= 0) return this.go(to);
     if (what === "tensor" && this.goOn(tensor, direction)) return;
+    const more = what === "tensor" ? wayOut(direction, this.selected >= 0) : "";
     const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${visible(tracks.name(what === "tensor" ? tensor : node))}`;
-    this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.`);
+    this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.${more}`);
   }
 
   /** Past a tensor's last event: offers the tensor of the same name in another graph, and goes there when asked again.

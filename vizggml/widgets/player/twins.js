@@ -28,3 +28,10 @@ export function offerWords({ tracks, relations }, { tensor, twin, direction }) {
   const [when, key] = direction > 0 ? ["later", "t"] : ["earlier", "T"];
   return `No ${when} event names ${of}. Press ${key} again to go on with ${other}.`;
 }
+
+/** Where to go on when a tensor has no more events. @param {number} direction @param {boolean} selected whether it stays the one
+ * that is asked for */
+export function wayOut(direction, selected) {
+  if (direction < 0) return " t goes forward.";
+  return selected ? " T goes back; Home, then t, begins at the first." : " T goes back.";
+}
