@@ -153,7 +153,8 @@ print("where tail lies:    ", tail.data)
 # them. In C whoever asks for memory next may write there.) So the owner must live for as long as its last reader.
 #
 # To know when memory may be used again, the graph allocator counts readers while it plans ([chapter 5](05-galloc.ipynb)). Here
-# `x` has two views. Nobody but them reads `x` itself, and still its memory must not be given away before the *last reader of the last view*.
+# `x` has two views. Nobody but them reads `x` itself, and still its memory must not be given away before the *last reader of
+# the last view*.
 
 # %%
 c = ggml.Context(mem_size=1 << 20, no_alloc=True)

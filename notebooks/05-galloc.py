@@ -39,8 +39,8 @@ del own, step
 # again. So you would like to use their memory again; but which, and where exactly?
 #
 # The *graph allocator* (`ggml_gallocr`) decides it before anything runs. It counts the readers of each result; then it goes
-# through the graph node by node, takes a place for each result, and gives the place back after its last reader. It hands out offsets, not memory: at the
-# end it knows how large the buffer must be.
+# through the graph node by node, takes a place for each result, and gives the place back after its last reader. It hands out offsets, not
+# memory: at the end it knows how large the buffer must be.
 
 # %% [markdown]
 # ## A free list in 25 lines
