@@ -46,9 +46,9 @@ def chapters(prefix: str = "", language: str = "en") -> list[Path]:
     return sorted(LANGUAGES[language].glob(f"{prefix or '[0-9][0-9]'}*-*.py"))
 
 
-def execute(source: Path, timeout: int = 300) -> Any:
-    """The chapter as a notebook, run from its folder. ChapterError if a cell fails."""
-    notebook = jupytext.read(source)
+def execute(source: Path, timeout: int = 300, notebook: Any = None) -> Any:
+    """The chapter as a notebook, run from its folder, or `notebook` in its place. ChapterError if a cell fails."""
+    notebook = notebook or jupytext.read(source)
     reached = [0]
     client = NotebookClient(
         notebook,

@@ -97,8 +97,9 @@ vg.view(trace)
 # A recording begins with a snapshot: what stood already, the weights for example, as the events that would have made it.
 # (A *context* in these sentences is ggml's: an arena for records of tensors.) Three things to find:
 #
-# - **Where does a search end?** Press **P**: the plan is at its fullest. Press **Why?** until the sentence says that a
-#   place *is looked for*; then **→**: each free block is looked at, and it says why it is not taken.
+# - **Where does a search end?** Press **Home**, then **P**: the first plan is at its fullest. Press **Why?** twice (or the
+#   key **w**): a place *is looked for*, for the tensor that makes it so full. Then **→**: each free block is looked at, and
+#   the sentence says why it is not taken.
 # - **What became of a tensor's memory?** Click a rectangle of the timeline, and read its *Life* in *Details*: who had
 #   these bytes before, and who gets them after.
 # - **What did it choose from?** Click a word, and look at the tokens that were nearly taken: the strip of tokens shows

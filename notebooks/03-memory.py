@@ -309,6 +309,7 @@ model = vg.load_model("smollm2")
 theirs = lessons.golden("smollm2.mapped")
 print(f"{buffer.buft.name}: {buffer.size:,} bytes")
 print(f"llama.cpp:  {theirs:,} bytes")
+del model, buffer  # a recording would begin with all its tensors
 
 # %% [markdown]
 # No weight is copied: a tensor's data lies in the mapped file itself, and after loading most of the file has not been read.
@@ -318,11 +319,13 @@ print(f"llama.cpp:  {theirs:,} bytes")
 # %%
 import numpy as np
 
+model = vg.load_model("smollm2")
 file = model.gguf.mapped
 up = model.weights["blk.0.ffn_up.weight"]
 print("in the file:", np.shares_memory(up.data.memory, file.memory))
 here = file.residency()
 print(f"before any step: {here.pages} of {here.of} pages")
+del model, file, up
 
 # %% [markdown]
 # (The pages that are here already hold the vocabulary and the other metadata, which were read.)

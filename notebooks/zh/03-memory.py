@@ -281,6 +281,7 @@ model = vg.load_model("smollm2")
 theirs = lessons.golden("smollm2.mapped")
 print(f"{buffer.buft.name}: {buffer.size:,} bytes")
 print(f"llama.cpp:  {theirs:,} bytes")
+del model, buffer  # a recording would begin with all its tensors
 
 # %% [markdown]
 # 没有复制任何权重：张量的数据就在映射的文件里；加载之后，文件的大部分还没有读过。（有些别的类型，例如 `Q4_0` 和 `Q4_K`，如果处理器对另一种布局有更快的 kernel，llama.cpp 会把权重复制到名叫 `CPU_REPACK` 的缓冲区里。`--no-repack` 可以关掉。）
@@ -288,11 +289,13 @@ print(f"llama.cpp:  {theirs:,} bytes")
 # %%
 import numpy as np
 
+model = vg.load_model("smollm2")
 file = model.gguf.mapped
 up = model.weights["blk.0.ffn_up.weight"]
 print("in the file:", np.shares_memory(up.data.memory, file.memory))
 here = file.residency()
 print(f"before any step: {here.pages} of {here.of} pages")
+del model, file, up
 
 # %% [markdown]
 # （已经在内存里的那些页，装的是词表和其他元数据，这些早已读过。）

@@ -94,6 +94,12 @@ def test_a_word_of_the_tour_opens_its_step(chapters: Lab, open_page: OpenPage) -
     number = int(page.locator(".vg-goto").input_value())
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".vg-goto")).to_have_value(str(number - 1))
+    for key in ("Home", "P", "w", "w"):
+        page.keyboard.press(key)
+    expect(page.locator(".vg-kind")).to_have_text("SearchBegin")
+    expect(sentence).to_contain_text("is looked for")
+    page.keyboard.press("ArrowRight")
+    expect(sentence).to_contain_text("is too small")
 
 
 def test_an_exercise_of_the_allocator_is_solved_in_its_notebook(chapters: Lab, open_page: OpenPage) -> None:

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
-from tests.chapters import build, ran
+from tests.chapters import build, ran, ran_again
 from vizggml.lessons.telling import WIDTH
 
 SOURCES = build.chapters()
@@ -179,6 +179,21 @@ def test_a_chapter_runs(source: Path) -> None:
     assert text.strip()
     for wanted in PRINTED.get(source.stem, []):
         assert wanted in text
+
+
+@pytest.mark.parametrize("source", [source for source in SOURCES if source.stem != "00-tour"], ids=names)
+def test_what_is_to_be_changed_does_the_same_after_all_cells(source: Path) -> None:
+    """A reader runs all, then comes back to "Change this": nothing that it needs has become something else."""
+    cells = ran_again(source)
+    assert cells
+    for first, second in cells:
+        assert said(second) == said(first), second.source
+
+
+def said(cell: Any) -> list[str]:
+    """What it printed. Contexts and buffers are counted from those that stand when a recording begins."""
+    texts = [output.text for output in cell.outputs if output.output_type == "stream"]
+    return [re.sub(r"\b(context|buffer) \d+", r"\1", text) for text in texts]
 
 
 def test_what_a_cell_prints_is_one_output(tmp_path: Path) -> None:
