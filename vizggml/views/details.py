@@ -163,12 +163,15 @@ def reuse_rows(tracks: Tracks, step: int) -> list[Row]:
 
 
 def split_rows(tracks: Tracks, step: int) -> list[Row]:
-    graph = graph_at(tracks, step)
-    if graph < 0:
-        return []
+    """The splits of the graph that the step is about, else of the one that was split last."""
     held, copies = tracks.at("split", step), tracks.at("copy", step)
+    if not len(held["a"]):
+        return []
+    about = field_at(tracks, step, "graph", -1)
+    graph = int(about if about in held["graph"] else held["graph"][-1])
     nodes = tracks["graph.node"][tracks["graph.ptr"][graph] : tracks["graph.ptr"][graph + 1]].tolist()
     rows = sorted((r for r in range(len(held["a"])) if held["graph"][r] == graph), key=lambda r: held["first_node"][r])
+    said = field_at(tracks, step, "split") if about == graph else None
     out = []
     for k, r in enumerate(rows):
         first = int(held["first_node"][r])
@@ -180,7 +183,8 @@ def split_rows(tracks: Tracks, step: int) -> list[Row]:
         ]
         name = tensor_name(tracks, nodes[first]) if first < len(nodes) else ""
         cells = str(held["split"][r]), tracks.string(int(held["backend"][r])), name, str(end - first)
-        out.append(Row((*cells, ", ".join(copied) or "none"), marked=tensor_at(tracks, step) in nodes[first:end]))
+        marked = tensor_at(tracks, step) in nodes[first:end] if said is None else said == held["split"][r]
+        out.append(Row((*cells, ", ".join(copied) or "none"), marked=marked))
     return out
 
 
