@@ -364,8 +364,9 @@ for life in sorted(at_peak, key=lambda life: -life.size)[:3]:
     print(f"{life.tensor.name:>12} {life.size:>12,} bytes")
 
 # %% [markdown]
-# The logits of every token, in case you ask for all of them. Nearly the whole buffer is kept for a case that most
-# programs never meet. (`n_outputs_max` in `llama_context_params` is there to lower it.)
+# The logits of every token, in case you ask for all of them: so it is with the library's own settings. Nearly the whole
+# buffer is kept for a case that most programs never meet. A program that needs fewer says so with `n_outputs_max` in
+# `llama_context_params`, as `llama-server` does.
 
 # %% [markdown]
 # ## Change this and watch

@@ -336,7 +336,7 @@ vg.view(trace, panes=["kv"], step=len(trace) - 1, height=560)
 
 # %% [markdown]
 # In the lower cache the positions start again from the left, after cell 255: the oldest cells were given away. Pale
-# cells have left the window and wait for that; the line above the positions is what the newest token sees. The outlined
+# cells have left the window and wait for that; in the player the line above the positions is what the newest token sees. The outlined
 # ones would be written next; nothing is computed here.
 #
 # What does that save? Take 48 layers with 8 heads of 256 for keys and values, a window of 1,024, and 32,768 tokens: the
@@ -349,8 +349,9 @@ print(f"all layers see everything: {whole / 2**30:>5.2f} GiB")
 print(f"40 of them see a window:   {narrow / 2**30:>5.2f} GiB")
 
 # %% [markdown]
-# The price: what has left the window is gone. If you remove the last tokens of a text and go on from an earlier point,
-# the window of that point may be missing. `swa_full` keeps all cells, for those who need to go back.
+# The price: what has left the window is overwritten sooner or later. If you remove the last tokens of a text and go on
+# from an earlier point, the window of that point may be missing. `swa_full` keeps all cells, for those who need to go
+# back. (In llama.cpp's library it is on unless you say otherwise; its programs switch it off unless you say `--swa-full`.)
 
 # %%
 for cache in memory.caches:
@@ -415,7 +416,8 @@ print(f"both rotated {(query @ H) @ (key @ H):.4f}")
 
 # %% [markdown]
 # The matrix is orthogonal: rotate the query alike, and `q @ k` is what it was. The result of attention, made of rotated
-# values, is rotated back.
+# values, is rotated back. (llama.cpp rotates only where a head's length is a multiple of 64, and values in pieces of 64. Its
+# CPU knows by a mark on the node what matrix it is, and takes a fast transform in place of the product.)
 #
 # Does it help with real keys? Take keys and values of a sentence out of SmolLM2, and encode them as `Q4_0`, straight
 # and rotated. The error is the mean square of what is lost, as a part of the mean square of all.

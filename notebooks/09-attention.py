@@ -15,8 +15,8 @@
 # # Chapter 9: Scratch and attention
 #
 # The compute buffer has a place for the result of each node ([chapter 7](07-plan.ipynb)). But a kernel may need memory
-# on the way to its result. A matrix product with quantized weights first turns its other operand, the activations, into
-# `Q8_0`. Softmax needs a row to work in. These bytes are no tensor, and nobody reads them when the node is done. Where
+# on the way to its result. A matrix product with quantized weights first turns its other operand, the activations, into a
+# type of 8 bits, here `Q8_0`. Softmax needs a row to work in. These bytes are no tensor, and nobody reads them when the node is done. Where
 # do they lie?
 
 # %% [markdown]
@@ -242,9 +242,9 @@ for tile in (1, 64, 100, 512):
     print(f"tile {tile:>3}: {held:>7,} scores held, difference {off:.1e}")
 
 # %% [markdown]
-# You may read that flash attention is an approximation. It is not: what differs are the last bits of an F32, because
-# sums in another order round differently. That is enough for llama.cpp's text to change when you switch it on, where
-# two tokens are nearly as likely.
+# You may read that flash attention is an approximation. It is not: what differs is how sums are rounded, here in the last
+# bits of an F32. (Where ggml takes cells singly, and the values are F16, it also keeps `out` in F16, and rounds more.) That
+# is enough for llama.cpp's text to change when you switch it on, where two tokens are nearly as likely.
 
 # %% [markdown]
 # ## One node
@@ -296,7 +296,7 @@ for side in (256, 64):
     print(f"    {4 * 16 * floats:,} bytes on 16 threads")
 
 # %% [markdown]
-# So the description is of tiles of 256 x 256. llama.cpp as it is today has 64 x 64: `GGML_FA_TILE_Q` and
+# So the description fits tiles of 256 x 256. The llama.cpp of this course has 64 x 64: `GGML_FA_TILE_Q` and
 # `GGML_FA_TILE_KV` in `ggml/src/ggml-cpu/common.h`. The engine plans either.
 
 
@@ -329,8 +329,9 @@ for n_tokens, n_cells in ((512, 2048), (512, 32768), (1, 1048576)):
     print(f"tokens {n_tokens:>3}, cells {n_cells:>9,}: {size:,} bytes")
 
 # %% [markdown]
-# (A step of one token takes its cells singly, and shares them among the threads. It has a formula of its own, and the
-# plan keeps the larger of both. Exercise 09.4 puts the threads' parts together.)
+# (Tiles are for steps of 64 tokens and more, with a cache of F16 or F32. Other steps take their cells singly, and one token
+# with 512 cells or more shares them among the threads. That has a formula of its own, and the plan keeps the larger of both.
+# Exercise 09.4 puts the threads' parts together.)
 
 # %% [markdown]
 # ## Change this and watch

@@ -107,7 +107,7 @@ for name, d in (
 
 # %% [markdown]
 # Divided by 7, level -8 is never used. Divided by 8 without the sign, a positive largest weight would need level 8 and is
-# cut to 7: it is off by a whole step, where others are off by half a step at most. ggml uses all 16 levels at no price:
+# cut to 7: it is off by a whole step, where most are off by half a step at most. ggml uses all 16 levels at no price:
 # the sign of a float is there anyway.
 #
 # ## Eighteen bytes
@@ -211,8 +211,8 @@ vg.view(trace, ["block"], first(trace, "BlockEncoded"), height=760)
 # %% [markdown]
 # ## The scale is searched for
 #
-# `Q4_0` has a formula for its scale. The K types have none: the quantizer *tries* some twenty scales around the obvious
-# one and keeps that with the least error. How much is that worth? Try it on the blocks of 32:
+# `Q4_0` has a formula for its scale. `Q4_K` has none: its quantizer *tries* some twenty scales around the obvious one and
+# keeps that with the least error (the other K types search too, each in its way). How much is that worth? Try it on the blocks of 32:
 
 # %%
 least = np.full(len(blocks), np.inf)
@@ -228,7 +228,7 @@ print(f"best of 21     {searched:.2%}")
 
 # %% [markdown]
 # Better weights in the same 18 bytes: a file takes longer to write, and reading costs the same. (ggml searches for
-# `Q4_0` as well, once it knows which weights matter; that comes below.) The search of the K types is `make_qkx2_quants`
+# `Q4_0` as well, once it knows which weights matter; that comes below.) The search of `Q4_K` is `make_qkx2_quants`
 # in `ggml/src/ggml-quants.c`.
 #
 # ## The IQ family: codebooks
@@ -340,7 +340,7 @@ for kind in ("Q6_K", "Q5_0", "Q4_K", "Q4_0", "IQ4_NL", "Q4_1", "Q3_K"):
 # so no K type can hold them; llama.cpp's quantizer then falls back to a type with blocks of 32 (`tensor_type_fallback` in
 # `src/llama-quant.cpp`).
 #
-# The last column is too good to be true: nothing lost in `Q4_1`, next to nothing in `Q4_K`. What does the file say?
+# The last column is too good to be true: nothing lost in `Q4_1`, and in `Q4_K` as little as in `Q6_K`. What does the file say?
 
 # %%
 for name in ("token_embd.weight", "blk.0.ffn_down.weight"):
@@ -348,7 +348,7 @@ for name in ("token_embd.weight", "blk.0.ffn_down.weight"):
 
 # %% [markdown]
 # That matrix *is* `Q4_1`: in each of its blocks there are 16 values, and any type with a scale and a minimum for 32
-# weights finds them again. The loss was taken before you measured. So compare with the original, never with a file that is as
+# weights finds them again, or nearly. The loss was taken before you measured. So compare with the original, never with a file that is as
 # coarse as the answer; and quantize from the original, as losses add up. llama.cpp's quantizer refuses a quantized source
 # unless you say `--allow-requantize`.
 #

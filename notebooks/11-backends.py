@@ -31,21 +31,24 @@ model = vg.load_model("tiny")
 tokens = [(7 * i) % 500 + 3 for i in range(64)]
 
 
-def logits_and_ms(n_threads, times=8):
-    ctx = model.context(n_ctx=256, n_ubatch=64, n_threads=n_threads)
-    taken = []
+def logits_and_ms(*n_threads, times=12):
+    sizes = {"n_ctx": 256, "n_ubatch": 64}
+    contexts = [model.context(n_threads=n, **sizes) for n in n_threads]
+    logits, ms = {}, {}
     for _ in range(times):
-        ctx.memory.clear()
-        start = time.perf_counter()
-        logits = ctx.decode(tokens).copy()
-        taken.append(1000 * (time.perf_counter() - start))
-    return logits, min(taken)
+        for n, ctx in zip(n_threads, contexts, strict=True):
+            ctx.memory.clear()
+            start = time.perf_counter()
+            logits[n] = ctx.decode(tokens).copy()
+            took = 1000 * (time.perf_counter() - start)
+            ms[n] = min(took, ms.get(n, took))
+    return logits, ms
 
 
-(one, ms_one), (two, ms_two) = logits_and_ms(1), logits_and_ms(2)
-print(f"1 thread:  {ms_one:.1f} ms")
-print(f"2 threads: {ms_two:.1f} ms, {ms_one / ms_two:.2f} times as fast")
-print("the same logits, bit for bit:", np.array_equal(one, two))
+logits, ms = logits_and_ms(1, 2)
+print(f"1 thread:  {ms[1]:.1f} ms")
+print(f"2 threads: {ms[2]:.1f} ms, {ms[1] / ms[2]:.2f} times as fast")
+print("the same logits, bit for bit:", np.array_equal(logits[1], logits[2]))
 
 # %% [markdown]
 # Hardly ever twice; on a machine that has other things to do it can even be slower. (The figure is that of the machine on
@@ -89,7 +92,8 @@ print("right rows with a barrier:   ", two_layers(True), "of 8")
 
 # %% [markdown]
 # Thread 1 ran ahead and read rows of `h` that were not there yet. At a *barrier* everybody waits for the last. ggml puts one
-# after each node: within a node no thread needs what another one writes, between nodes it may.
+# after each node that computes something: the next may need any row of it. Within a node a thread seldom needs what another
+# one writes; where it does, as with the activations that a product converts first, the node has a barrier inside.
 #
 # ## Who is done takes the next chunk
 #
@@ -114,7 +118,8 @@ print(f"best possible:  {1 / 1.5:.2f}")
 # %% [markdown]
 # ggml cuts a matrix product into chunks of 16 rows by 16 columns, or of 64 where there is only one row or column. "The next
 # one" is a counter that all threads add to. With fewer than four chunks for each thread that is not worth the while: then
-# every thread gets one share.
+# every thread gets one share. (That is the way which every type can go. For some types llama.cpp has faster kernels, such as
+# those of llamafile, which cut the work in their own way.)
 
 # %%
 from vizggml.ggml.kernels.chunks import chunk_grid
@@ -164,9 +169,10 @@ for how in (made_anew, from_a_pool):
     print(f"{how.__name__:>11}: {us:6.1f} µs each time")
 
 # %% [markdown]
-# So there is a *pool*: threads that are made once, with the context. And even waking one takes time. Therefore a thread of
-# ggml that is done does not sleep at once: for a while it looks again and again whether there is work (it *polls*). That
-# costs a core, and pays only where one is to spare.
+# So there is a *pool*: threads that are made once and stay. (llama.cpp's programs make one and give it to the context, with
+# `llama_attach_threadpool`; who gives none gets one for each graph.) And even waking a thread takes time. Therefore one that
+# is done does not sleep at once: for a while it looks again and again whether there is work (it *polls*). That costs a core,
+# and pays only where one is to spare.
 #
 # ## The engine's threads
 #
@@ -185,7 +191,8 @@ lessons.tell(*trace.sentences("WorkTaken")[:2])
 
 # %% [markdown]
 # Each lane is a thread. A coloured bar is a node; the hatched stretch after it is waiting at the barrier. **→** goes from event
-# to event. Some nodes stand in one lane alone: they are so small that one thread is quicker without help.
+# to event. Some nodes stand in one lane alone: they are so small that our engine leaves them
+# to one thread. (ggml goes by the op: `ggml_get_n_tasks`.)
 
 # %%
 track = trace.tracks().track("thread")
@@ -207,7 +214,9 @@ print(f"by thread 1 as well:  {len(nodes_of[1])}")
 # In llama.cpp: `ggml_graph_compute_thread`, `ggml_barrier` and `ggml_compute_forward_mul_mat` in
 # `ggml/src/ggml-cpu/ggml-cpu.c`. There every thread walks the whole graph and meets the others at the barrier of each node,
 # where it spins and never sleeps; only between graphs it polls a while and then sleeps
-# (`ggml_graph_compute_check_for_work`). Our threads may sleep between nodes, as Python's are dearer to keep awake.
+# (`ggml_graph_compute_check_for_work`). So it is in a build without OpenMP. With it, the usual case on Linux and Windows, the
+# threads and the barrier are OpenMP's, which decides when they spin and when they sleep. Our threads may sleep between
+# nodes, as Python's are dearer to keep awake.
 #
 # ## A second memory
 #
@@ -336,7 +345,8 @@ except vg.VizggmlError as error:
 # %% [markdown]
 # You can ask before you buy. The plan needs only a model's shape: here a 7B in `Q4_K_M`, in two memories of 4 GiB. The first
 # takes as many of the first layers as it holds; the second gets the rest, and the output. On the command line:
-# `vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`.
+# `vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`. (llama.cpp divides layers among devices in proportion
+# to their free memory, unless `--tensor-split` says otherwise.)
 
 # %%
 from vizggml.llama.cparams import ContextParams
@@ -432,7 +442,7 @@ lessons.check("11.4", answer)
 # %% [markdown]
 # ## What to read next
 #
-# - `ggml_backend_sched_split_graph` in `ggml/src/ggml-backend.cpp`: five passes, each a few lines of what you have seen.
+# - `ggml_backend_sched_split_graph` in `ggml/src/ggml-backend.cpp`: six passes, each a few lines of what you have seen.
 #   Ours are in `vizggml/ggml/sched_assign.py` and `sched.py`; the pool is `vizggml/ggml/threadpool.py`.
 # - What attention needs for each thread beside its result: [chapter 9, scratch and attention](09-attention.ipynb).
 # - Everything together: [chapter 12, seven decisions, one picture](12-one-picture.ipynb).

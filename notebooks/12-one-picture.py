@@ -185,7 +185,8 @@ vg.view(trace, panes=["timeline"], step=reserved, height=430)
 # %% [markdown]
 # ## Decision 5: the file is the memory
 #
-# Weights are mapped. Loading copies nothing, and a page comes when a kernel touches it ([chapter 3](03-memory.ipynb)).
+# Weights are mapped. Mapping copies nothing, and a page comes when a kernel touches it, as you see here. (llama.cpp asks the
+# system to bring the pages ahead of that: [chapter 3](03-memory.ipynb).)
 
 # %%
 from vizggml.llama.residency import pages_watched
@@ -201,8 +202,8 @@ vg.view(pages, panes=["pages"], step=len(pages) - 1, height=360)
 # %% [markdown]
 # ## Decision 6: blocks of quantized weights
 #
-# 32 or 256 weights share a scale, and the kernels multiply from the blocks; no full matrix of floats is ever made
-# ([chapter 10](10-quantization.ipynb)). This block is the first of a matrix of SmolLM2.
+# 32 weights share a scale, or 256 share a scale of scales, and the CPU's kernels multiply from the blocks, without making a
+# matrix of floats first ([chapter 10](10-quantization.ipynb)). This block is the first of a matrix of SmolLM2.
 
 # %%
 from vizggml.ggml.quants import open_block
@@ -336,8 +337,10 @@ print(f"compute   {gb(experts.compute)}")
 # (Of the token embedding one row is looked up, so it is left out.) The next token may choose other experts; but those that
 # are chosen often stay in memory, and the rest may wait on the disk.
 #
-# One more correction. On processors with AVX-512, llama.cpp lays out some types anew when it loads them (`CPU_REPACK`): these
-# matrices *are* copied to allocated memory, and their pages of the file are not read again. `--no-repack` turns that off.
+# One more correction. Where the processor has faster kernels for another layout, llama.cpp lays out some types anew when it
+# loads them (`CPU_REPACK`): these matrices *are* copied to allocated memory, and their pages of the file are not read again.
+# On x86 these are `Q4_0`, `Q4_K` and a few more with AVX2, `Q2_K` too with AVX-512, for which our plan reckons; ARM has
+# others. `--no-repack` turns that off.
 
 # %%
 print("qwen3-30b-a3b, Q3_K_M")

@@ -340,7 +340,7 @@ for life in sorted(at_peak, key=lambda life: -life.size)[:3]:
     print(f"{life.tensor.name:>12} {life.size:>12,} bytes")
 
 # %% [markdown]
-# 是每个 token 的 logits，以防你全都要。几乎整个缓冲区，都留给了多数程序碰不到的情况。（`llama_context_params` 里的 `n_outputs_max` 就是用来降低它的。）
+# 是每个 token 的 logits，以防你全都要：库的默认设置就是这样。几乎整个缓冲区，都留给了多数程序碰不到的情况。用不着这么多的程序，可以设 `llama_context_params` 里的 `n_outputs_max`，`llama-server` 就是这样做的。
 
 # %% [markdown]
 # ## 改一改，看一看

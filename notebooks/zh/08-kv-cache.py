@@ -309,7 +309,7 @@ lessons.tell(*trace.sentences("WindowEvicted")[:1])
 vg.view(trace, panes=["kv"], step=len(trace) - 1, height=560)
 
 # %% [markdown]
-# 下面那个缓存里，写到 cell 255 之后，位置又从左边开始：最旧的 cell 已经让给了新 token。颜色浅的 cell 已经离开窗口，等着让位；位置上方的横线是最新的 token 看得见的范围。带框的本该接着写入，不过这里什么都没有计算。
+# 下面那个缓存里，写到 cell 255 之后，位置又从左边开始：最旧的 cell 已经让给了新 token。颜色浅的 cell 已经离开窗口，等着让位；在播放器里，位置上方的横线是最新的 token 看得见的范围。带框的本该接着写入，不过这里什么都没有计算。
 #
 # 这能省多少？取 48 层，每层 8 个 key/value 头，每头 256 个数，窗口 1,024，共 32,768 个 token：这是 120 亿参数的 Gemma 3 的形状。
 
@@ -320,7 +320,7 @@ print(f"all layers see everything: {whole / 2**30:>5.2f} GiB")
 print(f"40 of them see a window:   {narrow / 2**30:>5.2f} GiB")
 
 # %% [markdown]
-# 代价是：离开窗口的就没有了。如果删掉文本末尾，想从更早的地方接着写，那里的窗口可能已经不全。`swa_full` 会保留所有 cell，留给需要回头的人。
+# 代价是：离开窗口的迟早会被覆盖。如果删掉文本末尾，想从更早的地方接着写，那里的窗口可能已经不全。`swa_full` 会保留所有 cell，留给需要回头的人。（llama.cpp 的库默认打开它；它的程序默认关闭，加上 `--swa-full` 才打开。）
 
 # %%
 for cache in memory.caches:
@@ -379,7 +379,7 @@ print(f"query @ key {query @ key:.4f}")
 print(f"both rotated {(query @ H) @ (key @ H):.4f}")
 
 # %% [markdown]
-# 这个矩阵是正交的：query 也同样旋转，`q @ k` 就不变。注意力的结果由旋转过的 value 得来，最后再转回来。
+# 这个矩阵是正交的：query 也同样旋转，`q @ k` 就不变。注意力的结果由旋转过的 value 得来，最后再转回来。（llama.cpp 只在头的长度是 64 的倍数时旋转，value 按 64 个一段来转。它的 CPU 从节点上的标记认出这个矩阵，用快速变换代替矩阵乘法。）
 #
 # 对真实的 key 有用吗？从 SmolLM2 里取出一句话的 key 和 value，编码成 `Q4_0`，一次直接编码，一次先旋转。误差取均方误差，相对于这些数本身的均方。
 

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 第 9 章：scratch 与注意力
 #
-# 计算缓冲区里，每个节点的结果都有位置（[第 7 章](07-plan.ipynb)）。但是 kernel 在算出结果之前，自己可能也要用内存。权重是量化的矩阵乘法，先要把另一个操作数，也就是激活值，转成 `Q8_0`；softmax 要有一行的空间来算。这些字节不是张量，节点算完就没有人再读。那么放在哪里？
+# 计算缓冲区里，每个节点的结果都有位置（[第 7 章](07-plan.ipynb)）。但是 kernel 在算出结果之前，自己可能也要用内存。权重是量化的矩阵乘法，先要把另一个操作数，也就是激活值，转成一种 8 比特的类型，这里是 `Q8_0`；softmax 要有一行的空间来算。这些字节不是张量，节点算完就没有人再读。那么放在哪里？
 
 # %% [markdown]
 # ## 取最大值，不是求和
@@ -225,7 +225,7 @@ for tile in (1, 64, 100, 512):
     print(f"tile {tile:>3}: {held:>7,} scores held, difference {off:.1e}")
 
 # %% [markdown]
-# 常有人以为 flash attention 是一种近似。并不是：不同的只是 F32 的最后几位，因为求和的顺序不同，舍入就不同。不过，遇到两个 token 几乎同样可能的地方，这一点差别已经足以让 llama.cpp 在打开它之后写出不同的文本。
+# 常有人以为 flash attention 是一种近似。并不是：不同的只是求和时的舍入，这里差在 F32 的最后几位。（ggml 逐个处理 cell、而 value 又是 F16 时，`out` 也用 F16 存放，舍入更多。）不过，遇到两个 token 几乎同样可能的地方，这一点差别已经足以让 llama.cpp 在打开它之后写出不同的文本。
 
 # %% [markdown]
 # ## 一个节点
@@ -272,7 +272,7 @@ for side in (256, 64):
     print(f"    {4 * 16 * floats:,} bytes on 16 threads")
 
 # %% [markdown]
-# 可见那篇介绍说的是 256 x 256 的分块。如今的 llama.cpp 用 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。这两种，引擎都能规划。
+# 可见那篇介绍的数与 256 x 256 的分块相符。本教程所用的 llama.cpp 是 64 x 64，即 `ggml/src/ggml-cpu/common.h` 里的 `GGML_FA_TILE_Q` 和 `GGML_FA_TILE_KV`。这两种，引擎都能规划。
 
 
 # %%
@@ -304,7 +304,7 @@ for n_tokens, n_cells in ((512, 2048), (512, 32768), (1, 1048576)):
     print(f"tokens {n_tokens:>3}, cells {n_cells:>9,}: {size:,} bytes")
 
 # %% [markdown]
-# （只有一个 token 的一步是逐个处理 cell 的，由各个线程分担。它另有一个公式，规划取两者中较大的。练习 09.4 就是把各线程的结果合起来。）
+# （分块用于 64 个 token 以上、缓存是 F16 或 F32 的一步。其余的逐个处理 cell；只有一个 token、而 cell 不少于 512 个时，由各个线程分担。这另有一个公式，规划取两者中较大的。练习 09.4 就是把各线程的结果合起来。）
 
 # %% [markdown]
 # ## 改一改，看一看

@@ -29,21 +29,24 @@ model = vg.load_model("tiny")
 tokens = [(7 * i) % 500 + 3 for i in range(64)]
 
 
-def logits_and_ms(n_threads, times=8):
-    ctx = model.context(n_ctx=256, n_ubatch=64, n_threads=n_threads)
-    taken = []
+def logits_and_ms(*n_threads, times=12):
+    sizes = {"n_ctx": 256, "n_ubatch": 64}
+    contexts = [model.context(n_threads=n, **sizes) for n in n_threads]
+    logits, ms = {}, {}
     for _ in range(times):
-        ctx.memory.clear()
-        start = time.perf_counter()
-        logits = ctx.decode(tokens).copy()
-        taken.append(1000 * (time.perf_counter() - start))
-    return logits, min(taken)
+        for n, ctx in zip(n_threads, contexts, strict=True):
+            ctx.memory.clear()
+            start = time.perf_counter()
+            logits[n] = ctx.decode(tokens).copy()
+            took = 1000 * (time.perf_counter() - start)
+            ms[n] = min(took, ms.get(n, took))
+    return logits, ms
 
 
-(one, ms_one), (two, ms_two) = logits_and_ms(1), logits_and_ms(2)
-print(f"1 thread:  {ms_one:.1f} ms")
-print(f"2 threads: {ms_two:.1f} ms, {ms_one / ms_two:.2f} times as fast")
-print("the same logits, bit for bit:", np.array_equal(one, two))
+logits, ms = logits_and_ms(1, 2)
+print(f"1 thread:  {ms[1]:.1f} ms")
+print(f"2 threads: {ms[2]:.1f} ms, {ms[1] / ms[2]:.2f} times as fast")
+print("the same logits, bit for bit:", np.array_equal(logits[1], logits[2]))
 
 # %% [markdown]
 # 很少能到两倍；机器还在忙别的事时，甚至会更慢。（这是制作本页的机器上的数，请在你的机器上再跑一遍。）时间花到哪里去了，本章前半就讲这个。不过 logits 一模一样，这就值得一问：这些互不知情的线程，怎样才不会互相妨碍？
@@ -83,7 +86,7 @@ print("right rows without a barrier:", two_layers(False), "of 8")
 print("right rows with a barrier:   ", two_layers(True), "of 8")
 
 # %% [markdown]
-# 线程 1 跑到前面，读到了 `h` 里还没有写好的行。在**屏障**（barrier）处，大家都等最后一个。ggml 在每个节点之后放一个：节点内部，没有线程需要别的线程正在写的东西；节点之间就可能需要。
+# 线程 1 跑到前面，读到了 `h` 里还没有写好的行。在**屏障**（barrier）处，大家都等最后一个。凡是有计算的节点，ggml 都在它之后放一个：下一个节点可能需要其中任何一行。在节点内部，线程很少需要别的线程写的东西；真的需要时，比如矩阵乘法先要转换激活值，节点内部自有一个屏障。
 #
 # ## 谁做完，谁取下一块
 #
@@ -104,7 +107,7 @@ for n_chunks in (2, 4, 16, 64):
 print(f"best possible:  {1 / 1.5:.2f}")
 
 # %% [markdown]
-# ggml 把矩阵乘法切成 16 行 × 16 列的 chunk；只有一行或一列时，取 64。“下一块”就是一个计数器，所有线程都往上加。如果平均每个线程不到四块，就不值得这样做，每个线程直接拿一份。
+# ggml 把矩阵乘法切成 16 行 × 16 列的 chunk；只有一行或一列时，取 64。“下一块”就是一个计数器，所有线程都往上加。如果平均每个线程不到四块，就不值得这样做，每个线程直接拿一份。（这是所有类型都能走的路。llama.cpp 为一些类型备有更快的 kernel，比如 llamafile 的，切法各有不同。）
 
 # %%
 from vizggml.ggml.kernels.chunks import chunk_grid
@@ -153,7 +156,7 @@ for how in (made_anew, from_a_pool):
     print(f"{how.__name__:>11}: {us:6.1f} µs each time")
 
 # %% [markdown]
-# 所以要有**线程池**（pool）：线程随 context 创建一次。但叫醒一个线程也要时间，因此 ggml 的线程做完之后不会马上去睡，而是先反复看一阵有没有活（*poll*，轮询）。轮询占着一个核，只有核有富余时才划算。
+# 所以要有**线程池**（pool）：线程只创建一次，一直留着。（llama.cpp 的程序建好线程池，用 `llama_attach_threadpool` 交给 context；没有交的，每张图临时建一个。）但叫醒一个线程也要时间，因此做完的线程不会马上去睡，而是先反复看一阵有没有活（*poll*，轮询）。轮询占着一个核，只有核有富余时才划算。
 #
 # ## 引擎里的线程
 #
@@ -170,7 +173,7 @@ lessons.tell(*trace.sentences("ChunksTaken")[:4])
 lessons.tell(*trace.sentences("WorkTaken")[:2])
 
 # %% [markdown]
-# 每条泳道是一个线程。彩色的条是节点；后面带斜线的一段是在屏障处等待。按 **→** 逐个事件往前走。有些节点只出现在一条泳道里：这样的节点太小，一个线程独自做更快。
+# 每条泳道是一个线程。彩色的条是节点；后面带斜线的一段是在屏障处等待。按 **→** 逐个事件往前走。有些节点只出现在一条泳道里：这样的节点太小，我们的引擎只交给一个线程。（ggml 看的是操作：`ggml_get_n_tasks`。）
 
 # %%
 track = trace.tracks().track("thread")
@@ -189,7 +192,7 @@ print(f"computed by thread 0: {len(nodes_of[0])} nodes")
 print(f"by thread 1 as well:  {len(nodes_of[1])}")
 
 # %% [markdown]
-# 在 llama.cpp 里：`ggml/src/ggml-cpu/ggml-cpu.c` 中的 `ggml_graph_compute_thread`、`ggml_barrier` 和 `ggml_compute_forward_mul_mat`。那里每个线程都走完整张图，在每个节点的屏障处与其他线程会合；等待时空转，从不睡眠；只有在两张图之间，才先轮询一阵再睡（`ggml_graph_compute_check_for_work`）。我们的线程在节点之间就可能会睡，因为让 Python 线程一直醒着代价更大。
+# 在 llama.cpp 里：`ggml/src/ggml-cpu/ggml-cpu.c` 中的 `ggml_graph_compute_thread`、`ggml_barrier` 和 `ggml_compute_forward_mul_mat`。那里每个线程都走完整张图，在每个节点的屏障处与其他线程会合；等待时空转，从不睡眠；只有在两张图之间，才先轮询一阵再睡（`ggml_graph_compute_check_for_work`）。这说的是不带 OpenMP 的构建。带 OpenMP 时（Linux 和 Windows 上通常如此），线程和屏障都是 OpenMP 的，何时空转、何时睡眠由它决定。我们的线程在节点之间就可能会睡，因为让 Python 线程一直醒着代价更大。
 #
 # ## 第二块内存
 #
@@ -302,7 +305,7 @@ except vg.VizggmlError as error:
     lessons.tell(error)
 
 # %% [markdown]
-# 买之前可以先问一问。规划只需要模型的形状：这里是 `Q4_K_M` 的 7B，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。
+# 买之前可以先问一问。规划只需要模型的形状：这里是 `Q4_K_M` 的 7B，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。（llama.cpp 在几个设备之间分层，默认按它们的空闲内存成比例，也可以用 `--tensor-split` 指定。）
 
 # %%
 from vizggml.llama.cparams import ContextParams
@@ -395,6 +398,6 @@ lessons.check("11.4", answer)
 # %% [markdown]
 # ## 接下来读什么
 #
-# - `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`：分五遍，每一遍都是你见过的几行。我们的实现在 `vizggml/ggml/sched_assign.py` 和 `sched.py`；线程池在 `vizggml/ggml/threadpool.py`。
+# - `ggml/src/ggml-backend.cpp` 中的 `ggml_backend_sched_split_graph`：分六遍，每一遍都是你见过的几行。我们的实现在 `vizggml/ggml/sched_assign.py` 和 `sched.py`；线程池在 `vizggml/ggml/threadpool.py`。
 # - 注意力除了结果之外，每个线程还要多少内存：[第 9 章：scratch 与注意力](09-attention.ipynb)。
 # - 把一切合在一起：[第 12 章：七个决定，一张图](12-one-picture.ipynb)。

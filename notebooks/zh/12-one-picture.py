@@ -174,7 +174,7 @@ vg.view(trace, panes=["timeline"], step=reserved, height=430)
 # %% [markdown]
 # ## 决定五：文件就是内存
 #
-# 权重是映射进来的。加载时什么也不复制；kernel 碰到哪一页，哪一页才进来（[第 3 章](03-memory.ipynb)）。
+# 权重是映射进来的。映射时什么也不复制；kernel 碰到哪一页，哪一页才进来，就像这里看到的。（llama.cpp 会请系统提前读进来：[第 3 章](03-memory.ipynb)。）
 
 # %%
 from vizggml.llama.residency import pages_watched
@@ -190,7 +190,7 @@ vg.view(pages, panes=["pages"], step=len(pages) - 1, height=360)
 # %% [markdown]
 # ## 决定六：量化权重按块存
 #
-# 32 个或 256 个权重共用一个缩放系数，kernel 直接拿这些块做乘法，从不展开成完整的浮点矩阵（[第 10 章](10-quantization.ipynb)）。下面是 SmolLM2 一个矩阵的第一块。
+# 32 个权重共用一个缩放系数，或者 256 个共用一个“缩放系数的缩放系数”；CPU 的 kernel 直接拿这些块做乘法，不先展开成浮点矩阵（[第 10 章](10-quantization.ipynb)）。下面是 SmolLM2 一个矩阵的第一块。
 
 # %%
 from vizggml.ggml.quants import open_block
@@ -317,7 +317,7 @@ print(f"compute   {gb(experts.compute)}")
 # %% [markdown]
 # （词嵌入只查一行，所以没有算进去。）下一个 token 可能选别的专家；但常被选中的会留在内存里，其余的可以在磁盘上等着。
 #
-# 还有一处要更正。在有 AVX-512 的处理器上，llama.cpp 加载时会把某些类型重新排布（`CPU_REPACK`）：这些矩阵**确实**会复制到分配的内存里，文件中对应的页此后不再读。`--no-repack` 可以关掉它。
+# 还有一处要更正。如果处理器对另一种排布有更快的 kernel，llama.cpp 加载时会把某些类型重新排布（`CPU_REPACK`）：这些矩阵**确实**会复制到分配的内存里，文件中对应的页此后不再读。在 x86 上，有 AVX2 时是 `Q4_0`、`Q4_K` 等几种，有 AVX-512 时还有 `Q2_K`，我们的规划按后者计算；ARM 上又有别的类型。`--no-repack` 可以关掉它。
 
 # %%
 print("qwen3-30b-a3b, Q3_K_M")
