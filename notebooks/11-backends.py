@@ -48,7 +48,8 @@ def logits_and_ms(*n_threads, times=12):
 logits, ms = logits_and_ms(1, 2)
 print(f"1 thread:  {ms[1]:.1f} ms")
 print(f"2 threads: {ms[2]:.1f} ms, {ms[1] / ms[2]:.2f} times as fast")
-print("the same logits, bit for bit:", np.array_equal(logits[1], logits[2]))
+same = np.array_equal(logits[1], logits[2])
+print("the same logits, bit for bit:", same)
 
 # %% [markdown]
 # Hardly ever twice; on a machine that has other things to do it can even be slower. (The figure is that of the machine on

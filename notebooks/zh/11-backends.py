@@ -46,7 +46,8 @@ def logits_and_ms(*n_threads, times=12):
 logits, ms = logits_and_ms(1, 2)
 print(f"1 thread:  {ms[1]:.1f} ms")
 print(f"2 threads: {ms[2]:.1f} ms, {ms[1] / ms[2]:.2f} times as fast")
-print("the same logits, bit for bit:", np.array_equal(logits[1], logits[2]))
+same = np.array_equal(logits[1], logits[2])
+print("the same logits, bit for bit:", same)
 
 # %% [markdown]
 # 很少能到两倍；机器还在忙别的事时，甚至会更慢。（这是制作本页的机器上的数，请在你的机器上再跑一遍。）时间花到哪里去了，本章前半就讲这个。不过 logits 一模一样，这就值得一问：这些互不知情的线程，怎样才不会互相妨碍？
