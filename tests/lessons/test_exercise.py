@@ -33,6 +33,12 @@ def test_an_answer_is_right_not_yet_or_to_come(capsys: pytest.CaptureFixture[str
     )
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS[:7])
+def test_the_example_of_an_answer_has_the_right_form_and_gives_nothing_away(chapter: str) -> None:
+    for exercise in importlib.import_module(f"vizggml.lessons.{chapter}").EXERCISES.values():
+        assert exercise.check(eval(exercise.example)) in exercise.hints
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_three_dots_are_no_answer_yet(chapter: str, capsys: pytest.CaptureFixture[str]) -> None:
     for number in importlib.import_module(f"vizggml.lessons.{chapter}").EXERCISES:
