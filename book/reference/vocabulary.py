@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tempfile
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ class Told:
 def told(kind: type[Event], example: str) -> Told:
     fields = [(f.name, FTYPES.get(f.ftype, f.ftype), meaning(kind, f.name)) for f in fields_of(kind)]
     sentences = list(cases(SENTENCES[kind.__name__]))
-    return Told(kind.__name__, kind.__doc__ or "", fields, kind.GGML, kind.OURS, sentences, example)
+    return Told(kind.__name__, inspect.cleandoc(kind.__doc__ or ""), fields, kind.GGML, kind.OURS, sentences, example)
 
 
 def cases(template: Template, when: str = "") -> Iterator[tuple[str, Markup]]:
