@@ -382,11 +382,11 @@ plan = found.reached(places)
 
 
 def row(offset, size, name):
-    print(f"{offset:>9,} {size:>9,} {size / 1024:>8,.2f}  {name}")
+    print(f"{offset:>9,} {size:>9,} {size / 1024:>7,.2f}  {name}")
 
 
 print(f"position {plan.position}: {step.nodes[plan.position].name}")
-print("   offset     bytes      KiB")
+print("   offset     bytes     KiB")
 end = in_holes = 0
 for life, _, offset in sorted(plan.standing, key=lambda s: s[2]):
     if offset > end:
@@ -415,15 +415,15 @@ def measure(graph, in_place):
     planned = lives_of(graph, in_place)
     mib = limits.no_reuse / 2**20, limits.bound / 2**20
     over = [place(planned, rule)[0] / limits.bound - 1 for rule in RULES]
-    print("  in place    " if in_place else "  not in place", end="")
-    print("{:10,.2f}{:7,.2f}".format(*mib), end="")
+    print("in place    " if in_place else "not in place", end="")
+    print("{:9,.2f}{:6,.2f}".format(*mib), end="")
     print("{:6.1%}{:6.1%}{:6.1%}".format(*over))
 
 
-print("                no reuse  bound   over the bound")
-print("                     MiB    MiB  best first worst")
+print("             no reuse bound    over the bound")
+print("                  MiB   MiB  best first worst")
 for name, batch in (("tiny", 32), ("smollm2", 1), ("smollm2", 512)):
-    print(f"{name}, {batch}")
+    print(f"{name}, n_tokens = {batch}")
     graph = step_of(vg.load_model(name), batch)
     for in_place in (True, False):
         measure(graph, in_place)

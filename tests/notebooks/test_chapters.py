@@ -81,7 +81,7 @@ PRINTED = {
         "the largest live set: 160",
         "norm cannot be written over h: other nodes still read h.",
         "524,928: True",
-        "smollm2, 512\n  in place      1,353.26  98.25  0.0%  0.0%  2.9%",
+        "smollm2, n_tokens = 512\nin place     1,353.26 98.25  0.0%  0.0%  2.9%",
         "100,663,296 bytes  result_output MUL_MAT 512 x 49,152",
         "llama.cpp:     103,024,640 bytes\nvizggml:       103,024,640\nyour 25 lines: 103,024,640",
     ],
