@@ -444,8 +444,9 @@ print(f"peak - bound {over:,}, in holes {in_holes:,} bytes")
 # %% [markdown]
 # ## The rivals on real graphs
 #
-# Now measure, on three steps: the model and its tokens. *No reuse* is a place for each, used once: for the results, as in
-# the first cell, and for the inputs, which lie in the same buffer. (This cell takes a few seconds.)
+# Now measure, on three steps. *No reuse* is a place for each, used once: for the results, which the first cell counted, and
+# for the inputs, which lie in the same buffer. The last columns say by how much each rule misses the bound. (This cell
+# takes a few seconds.)
 
 
 # %%
