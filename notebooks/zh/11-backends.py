@@ -306,7 +306,7 @@ except vg.VizggmlError as error:
     lessons.tell(error)
 
 # %% [markdown]
-# 买之前可以先问一问。规划只需要模型的形状：这里是 `Q4_K_M` 的 7B，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。（llama.cpp 在几个设备之间分层，默认按它们的空闲内存成比例，也可以用 `--tensor-split` 指定。）
+# 买之前可以先问一问。规划只需要模型的形状：这里是 `Q4_K_M` 的 7B，两块 4 GiB 的内存。第一块从第一层起，能装几层就装几层；其余的层和输出归第二块。命令行上这样写：`vizggml plan --shape llama-7b --type Q4_K_M -c 4096 --fit 4G,4G`。（llama.cpp 在几个设备之间分层，默认按各自的空闲内存成比例，也可以用 `--tensor-split` 指定。）
 
 # %%
 from vizggml.llama.cparams import ContextParams
