@@ -159,6 +159,11 @@ def test_a_tensor_goes_on_in_the_next_graph(tmp_path: Path, open_page: OpenPage)
     assert first < here(page) <= second
     expect(notice).to_be_hidden()
     assert here(page) > max(i for i in steps_of(trace, TensorNamed) if i < second) - 3
+    for _ in range(30):
+        page.keyboard.press("t")
+        if "vg-shown" in (notice.get_attribute("class") or ""):
+            break
+    expect(notice).to_have_text("No later event that names out of graph 1. T goes back.")
 
 
 def wait_until_drawn(page: Page, beginning: str) -> None:

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:cb43a5b04dc6002e30a74dce27c9069a540a42d443399006abb7706616a48a76
+// vizggml player, bundled; sources sha256:a19516c9329870144c89371e4785a0918856e926e899cfa6b3d5ddd04fd9334a
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -8907,7 +8907,7 @@ var PeakLine = class {
     this.go(maker);
     if (!plan || !maker || maker === plan) return;
     const { tracks } = player;
-    player.notice.say(`Graph ${plan.graph} follows the plan made for ${graphWords(tracks, maker.graph)}: here that comes to its peak. b goes back.`);
+    player.notice.say(`Graph ${plan.graph} follows the plan made for ${graphWords(tracks, maker.graph)}. This is where that plan came to its peak; b goes back.`);
   }
   /** To the peak of a plan: the event at which the map is full. @param {Plan | null} plan */
   go(plan = this.plan) {
@@ -9973,6 +9973,13 @@ function twinOffer({ tracks, step }, tensor, direction) {
   const twin = to < 0 ? -1 : twins.find((t) => tracks.speaksOf(to, t)) ?? -1;
   return twin < 0 ? null : { tensor, twin, to, from: step, direction };
 }
+function nameAmongTwins({ tracks, relations }, tensor) {
+  const names = tracks.columns.column("tensor.name");
+  const graph = relations.home.graph[tensor];
+  const name = visible(tracks.name(tensor));
+  const alone = names[tensor] < 0 || names.indexOf(names[tensor]) === names.lastIndexOf(names[tensor]);
+  return alone || graph < 0 ? name : `${name} of graph ${graph}`;
+}
 function offerWords({ tracks, relations }, { tensor, twin, direction }) {
   const graph = (t) => relations.home.graph[t];
   const name = visible(tracks.name(tensor));
@@ -10924,7 +10931,7 @@ var Player = class {
     if (to >= 0) return this.go(to);
     if (what === "tensor" && this.goOn(tensor, direction)) return;
     const more2 = what === "tensor" ? wayOut(direction, this.selected >= 0) : "";
-    const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${visible(tracks.name(what === "tensor" ? tensor : node))}`;
+    const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${nameAmongTwins(this, what === "tensor" ? tensor : node)}`;
     this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.${more2}`);
   }
   /** Past a tensor's last event: offers the tensor of the same name in another graph, and goes there when asked again.

@@ -48,7 +48,7 @@ export class PeakLine {
     this.go(maker);
     if (!plan || !maker || maker === plan) return;
     const { tracks } = player;
-    player.notice.say(`Graph ${plan.graph} follows the plan made for ${graphWords(tracks, maker.graph)}: here that comes to its peak. b goes back.`);
+    player.notice.say(`Graph ${plan.graph} follows the plan made for ${graphWords(tracks, maker.graph)}. This is where that plan came to its peak; b goes back.`);
   }
 
   /** To the peak of a plan: the event at which the map is full. @param {Plan | null} plan */

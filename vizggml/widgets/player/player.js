@@ -21,7 +21,7 @@ import { Tip } from "./tip.js";
 import { TokensPane } from "./tokens.js";
 import { Tracks } from "./tracks.js";
 import { Transport } from "./transport.js";
-import { offerWords, twinOffer, wayOut } from "./twins.js";
+import { nameAmongTwins, offerWords, twinOffer, wayOut } from "./twins.js";
 import { warm } from "./warm.js";
 
 export { compare } from "./compare.js";
@@ -274,7 +274,7 @@ export class Player {
     if (to >= 0) return this.go(to);
     if (what === "tensor" && this.goOn(tensor, direction)) return;
     const more = what === "tensor" ? wayOut(direction, this.selected >= 0) : "";
-    const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${visible(tracks.name(what === "tensor" ? tensor : node))}`;
+    const which = what === "kind" ? `of the kind ${tracks.kindOf(step).name}` : `${what === "tensor" ? "that names" : "at the node"} ${nameAmongTwins(this, what === "tensor" ? tensor : node)}`;
     this.notice.say(`No ${direction > 0 ? "later" : "earlier"} event ${which}.${more}`);
   }
 

@@ -19,6 +19,15 @@ export function twinOffer({ tracks, step }, tensor, direction) {
   return twin < 0 ? null : { tensor, twin, to, from: step, direction };
 }
 
+/** A tensor's name, with its graph where others have the same name. @param {Player} player @param {number} tensor */
+export function nameAmongTwins({ tracks, relations }, tensor) {
+  const names = tracks.columns.column("tensor.name");
+  const graph = relations.home.graph[tensor];
+  const name = visible(tracks.name(tensor));
+  const alone = names[tensor] < 0 || names.indexOf(names[tensor]) === names.lastIndexOf(names[tensor]);
+  return alone || graph < 0 ? name : `${name} of graph ${graph}`;
+}
+
 /** @param {Player} player @param {Offer} offer */
 export function offerWords({ tracks, relations }, { tensor, twin, direction }) {
   const graph = (/** @type {number} */ t) => relations.home.graph[t];
