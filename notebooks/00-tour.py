@@ -19,7 +19,7 @@
 # in order, and picks a token. This notebook does all of that, in Python, with the names and the bytes of the real
 # library, and lets you step through it, forwards and back.
 #
-# Run the cells from the top. Nothing here needs the network.
+# Run the cells from the top. Nothing here needs the network. （中文版：[zh/00-tour](zh/00-tour.ipynb)）
 
 # %% [markdown]
 # ## A model is a file

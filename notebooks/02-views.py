@@ -182,7 +182,7 @@ for t in (x, left, right, out):
 # %% [markdown]
 # `y` has read `left`, and `x` stays. `z` has read `right`, and `x` goes; `out` then gets the same bytes.
 #
-# The player opens where `y` has just been placed. Step on (**→**) to where `x` goes, and watch its row in *Counts*: the
+# The player opens where `y` has just been placed. Click into it and step on (**→**) to where `x` goes, and watch its row in *Counts*: the
 # views left are counted down. In the memory map you find no view at all, as they have no bytes.
 
 # %%

@@ -81,7 +81,7 @@ with vg.record() as trace:
 
 # %% [markdown]
 # The player opens at the end, where the fourth tensor does not fit. Each object is drawn to scale: header, record, data,
-# padding. Go to the beginning (**Home**) and step through it (**→**): the bar fills from the left, and nothing in it is
+# padding. Click into the player, go to the beginning (**Home**) and step through it (**→**): the bar fills from the left, and nothing in it is
 # ever moved.
 
 # %%

@@ -135,7 +135,7 @@ print("the buffer has", galloc.get_buffer_size(), "bytes")
 del g, galloc  # so that the next recording begins with nothing
 
 # %% [markdown]
-# Step through it with **→**. The *Memory map* is the buffer; the *Free list* is `pool.blocks`.
+# Click into the player, so that the keys go to it, and step with **→**. The *Memory map* is the buffer; the *Free list* is `pool.blocks`.
 #
 # - The search for `out`: choose *SearchBegin* in the list beside *Events* and click the last of them. With **→** you see
 #   which free block is looked at, and why it is taken.

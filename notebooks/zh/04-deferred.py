@@ -62,7 +62,7 @@ print("before:  ", y["op"], "of", [s["op"] for s in y["src"]])
 print("computed:", compute(y))
 
 # %% [markdown]
-# ggml 的构建函数正是如此。`ggml_add` 一个数也不加：它在 arena 里追加一个张量，填好 `op` 和 `src`，就返回了。开了 `no_alloc`，连可供计算的字节都没有。所以，任何笔记本都装不下的乘法，也照样写得下来：
+# ggml 的构建函数正是如此。`ggml_add` 一个数也不加：它在 arena 里追加一个张量，填好 `op` 和 `src`，就返回了。开了 `no_alloc`，连可供计算的字节都没有。所以，任何笔记本电脑的内存都装不下的乘法，也照样写得下来：
 
 # %%
 c = ggml.Context(mem_size=1 << 16, no_alloc=True)
@@ -316,7 +316,7 @@ _ = decode([5, 7], outputs=[])
 _ = decode([5, 7], outputs=[0, 1])
 
 # %% [markdown]
-# **序列**：两个 token，各是一段对话的下一个。这里看的是有**几个**不同的序列。（这里所有序列共用一个缓存，相当于 llama.cpp 的 `--kv-unified`。如果每个序列各有一个 stream，还要看是**哪几个**序列。）
+# **序列**：两个 token，分别是两段对话的下一个 token。这里看的是有**几个**不同的序列。（这里所有序列共用一个缓存，相当于 llama.cpp 的 `--kv-unified`。如果每个序列各有一个 stream，还要看是**哪几个**序列。）
 
 # %%
 from vizggml.llama.batch import Batch
@@ -409,7 +409,7 @@ answer = ...
 lessons.check("04.3", answer)
 
 # %% [markdown]
-# **04.4** 写一个函数 `can_reuse(had, now)`。两个参数都是字典，含有 `tokens` 和 `positions`（列表）、`sequences`（列表，每个 token 一个编号）、`n_outputs`，以及 `n_kv`（图看到的 cell 数）。返回值：为 `had` 建的图，能否用于 `now`。它会在好几对批次上试用。
+# **04.4** 写一个函数 `can_reuse(had, now)`。两个参数都是字典，含有 `tokens` 和 `positions`（列表）、`sequences`（列表，每个 token 一个编号）、`n_outputs`，以及 `n_kv`（图看到的 cell 数）。返回值：为 `had` 建的图，能否用于 `now`。会用好几对批次来检验它。
 
 # %%
 answer = ...

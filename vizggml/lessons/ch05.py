@@ -255,7 +255,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "children": Text(
                 "When b is made, who else will still read a? May b destroy it?",
-                "算 b 的时候，还有谁要读 a？b 能毁掉它吗？",
+                "算 b 的时候，还有谁要读 a？b 能覆盖它吗？",
             ),
             "input": Text(
                 "Go through them again. Who reads i after a is made? "
@@ -350,7 +350,7 @@ EXERCISES: dict[str, Exercise] = {
             "Best fit puts E where C was, and F lies above it, up to 224.",
             "{'A': (0, 3, 64), 'B': (1, 5, 32), 'C': (2, 3, 32),\n"
             " 'D': (3, 4, 64), 'E': (4, 5, 32), 'F': (5, 5, 96)}\n"
-            "位置 3 上 A 到 D 都活着：192 字节。然后 E 有两个空洞可选。first fit 把它放在 A 原来的地方，"
+            "序号 3 时 A 到 D 都存活：192 字节。然后 E 有两个空洞可选。first fit 把它放在 A 原来的地方，"
             "D 走后 C 留下的空洞扩大到 96 字节，正好放下 F。"
             "best fit 把 E 放在 C 原来的地方，F 只能放在它上面，直到 224。",
         ),
