@@ -15,7 +15,17 @@ from tests.notebooks.test_chapters import CHINESE, SOURCES, names, outputs
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:\s?%)?")
 OTHER_WORDS = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|\*\*\d\d\.\d\*\*", re.DOTALL)
-DEFINED: dict[str, dict[str, str]] = {}
+DEFINED: dict[str, dict[str, str]] = {
+    "03-memory": {
+        "120": "a size that exercise 03.2 gives",
+        "128": "100 bytes rounded up to a multiple of 32",
+        "192": "128 and 64, two sizes rounded up to multiples of 32",
+    },
+    "04-deferred": {"256": "the step in which attention sees more cells"},
+    "07-plan": {"95%": "what exercise 07.2 asks for", "95 %": "the same"},
+    "09-attention": {"16384": "the cells that exercise 09.2 gives"},
+    "10-quantization": {"4.5": "bits: 18 bytes for 32 weights, or 144 for 256"},
+}
 """By chapter, numbers that a cell prints too and that are no measurement: where each comes from."""
 
 
