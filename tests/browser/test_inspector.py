@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -188,3 +189,24 @@ def test_sections_keep_their_place_from_step_to_step(
         page.keyboard.press(key)
         assert page.evaluate(tops) == before
     assert page.evaluate("document.querySelector('.vg-inspector').scrollWidth") <= width
+
+
+def test_the_name_stays_in_sight_when_a_link_far_below_is_followed(
+    trace: Trace, tmp_path: Path, open_page: OpenPage
+) -> None:
+    page = opened(trace, tmp_path, open_page, f"#tensor={id_of(trace, 'product')}")
+    name, pane = page.locator(".vg-inspector-name"), page.locator(".vg-inspector")
+    expect(name).to_have_text("product")
+    link = page.locator(".vg-inspector .vg-link", has_text="half").first
+    link.scroll_into_view_if_needed()
+    assert pane.evaluate("e => e.scrollTop") > 60
+    link.click()
+    expect(name).to_have_text("half")
+    top, shown = pane.bounding_box(), name.bounding_box()
+    assert top
+    assert shown
+    assert top["y"] <= shown["y"] <= top["y"] + 12
+    hit = "e => document.elementFromPoint(e.getBoundingClientRect().x + 4, e.getBoundingClientRect().y + 10) === e"
+    assert name.evaluate(hit), "nothing lies over it"
+    picture = page.locator(".vg-pane-graph .vg-surface")
+    expect(picture).to_have_attribute("aria-label", re.compile("selected: half"))

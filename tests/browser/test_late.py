@@ -41,3 +41,25 @@ def test_a_late_recording_opens_and_steps(open_page: OpenPage, tmp_path: Path) -
     expect(number).to_have_value(str(step - 1))
     page.keyboard.press("End")
     expect(number).to_have_value(str(len(trace) - 1))
+
+
+def test_the_card_of_a_token_goes_with_a_click_and_with_any_key(open_page: OpenPage, tmp_path: Path) -> None:
+    context = load_model("tiny").context(n_ctx=256, n_threads=1)
+    with record() as trace:
+        told = [token.text for token in context.generate("Once upon a time", max_tokens=3, temp=1.0, seed=1)]
+    to_html(trace, tmp_path / "card.html")
+    page = open_page()
+    page.goto((tmp_path / "card.html").as_uri())
+    card, head = page.locator(".vg-choice"), page.locator(".vg-kind")
+    token = page.locator(".vg-token.vg-sampled", has_text=told[1].strip()).last
+    for act in (token.click, lambda: page.keyboard.press("ArrowRight"), lambda: page.keyboard.press("u")):
+        head.hover()
+        expect(card).to_be_hidden()
+        token.hover()
+        expect(card).to_be_visible()
+        act()
+        expect(card).to_be_hidden()
+        for key in ("Home", "ArrowRight", "End"):
+            page.keyboard.press(key)
+            page.wait_for_timeout(150)
+            expect(card).to_be_hidden()

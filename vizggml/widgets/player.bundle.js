@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:a19516c9329870144c89371e4785a0918856e926e899cfa6b3d5ddd04fd9334a
+// vizggml player, bundled; sources sha256:4d7c2296bdab31262c1bed33904c0f3dc46994f34234e7af4bbad398e14b7eaf
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -2787,7 +2787,7 @@ var Inspector = class {
     this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), ...middle, this.makeKin()]);
     this.right = el("div", "vg-inspector-side", {}, [this.makeWalk(), this.values.element]);
     this.sides = el("div", "vg-inspector-sides", {}, [this.left, this.right]);
-    this.body = el("div", "vg-inspector-body", {}, [this.makeHead(), this.sides]);
+    this.body = el("div", "vg-inspector-body", {}, [this.makeTitle(), this.makeHead(), this.sides]);
     this.element = el("div", `vg-inspector vg-scroll${planned ? " vg-planned" : ""}`, { tabindex: "-1" }, [this.body, this.empty]);
     this.element.addEventListener("click", (event) => this.onClick(event));
     this.element.addEventListener("pointerover", (event) => hint(
@@ -2800,11 +2800,14 @@ var Inspector = class {
     for (const part of this.body.querySelectorAll("[data-part]")) this.watcher.observe(part);
   }
   // ---- making
+  /** It stays in sight, whatever is scrolled to. */
+  makeTitle() {
+    return el("div", "vg-inspector-title", {}, [this.name, copyButton("the name", () => this.player.tracks.name(this.shown))]);
+  }
   makeHead() {
     const { player } = this;
     this.release.addEventListener("click", () => player.select(-1));
     return el("header", "vg-inspector-head", {}, [
-      el("div", "vg-inspector-title", {}, [this.name, copyButton("the name", () => player.tracks.name(this.shown))]),
       el("div", "vg-inspector-state", {}, [el("span", "vg-key", {}, [this.dot, this.status]), this.why, this.release]),
       this.line
     ]);
@@ -2871,8 +2874,11 @@ var Inspector = class {
       event.target.closest?.("[data-tensor], [data-event], [data-more]")
     );
     if (!(link instanceof HTMLElement)) return;
-    if (link.dataset.tensor) this.player.select(Number(link.dataset.tensor));
-    else if (link.dataset.event) this.player.go(Number(link.dataset.event));
+    if (link.dataset.tensor) {
+      const t = Number(link.dataset.tensor);
+      this.player.select(t);
+      this.player.pane("graph")?.lookAt(t);
+    } else if (link.dataset.event) this.player.go(Number(link.dataset.event));
     else if (link.dataset.more) {
       this.allReaders = true;
       this.drawKin(this.shown, this.player.step);
@@ -6915,6 +6921,15 @@ var GraphPane = class extends GraphCamera {
     this.bringIn(drawing, drawing.folding.x(row), drawing.folding.y(row), true);
     this.redraw();
   }
+  /** Brings tensor `t` into sight, where the shown graph has it. @param {number} t */
+  lookAt(t) {
+    const drawing = this.shown;
+    const row = drawing?.folding.rowOf.get(t);
+    if (!drawing || row === void 0 || this.surface.width < 2) return;
+    const { x, y } = drawing.folding.anchor(row);
+    this.bringIn(drawing, x, y, false);
+    this.redraw();
+  }
   /** @param {number[]} found */
   setFound(found) {
     this.found = found;
@@ -8624,7 +8639,7 @@ var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { m
 var graph_default = '.vg-nearer { position: absolute; left: 8px; bottom: 8px; display: flex; flex-direction: column; border: 1px solid var(--vg-line); border-radius: 5px; background: var(--vg-raised); overflow: hidden; }\n.vg-nearer .vg-button { border-radius: 0; }\n.vg-nearer .vg-button + .vg-button { border-top: 1px solid var(--vg-line); }\n.vg-pane-graph .vg-tools { flex-wrap: nowrap; }\n.vg-pane-graph .vg-select { flex: 0 1 auto; min-width: 92px; }\n.vg-pane-graph .vg-select:not(.vg-filter) { flex-shrink: 0; max-width: 150px; }\n.vg-filter.vg-on { color: var(--vg-accent); border-color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-found { position: absolute; right: 7px; top: 1px; line-height: 22px; font-size: 11px; color: var(--vg-soft); pointer-events: none; font-variant-numeric: tabular-nums; }\n.vg-found:empty { display: none; }\n.vg-pane-graph .vg-search-box { flex: 0 4 220px; }\n.vg-search-box:has(.vg-found:not(:empty)) .vg-search { padding-right: 66px; }\n.vg-search-box input[type="search"]::-webkit-search-cancel-button { display: none; }\n.vg-pane-graph .vg-mark-legend { display: none; }\n.vg-pane-graph .vg-marking .vg-mark-legend { display: flex; padding: 0; flex: 1 0 100%; flex-wrap: wrap; gap: 2px 10px; }\n.vg-mark { flex: none; width: 14px; height: 9px; border-radius: 2px; }\n.vg-pane-graph .vg-pane-head { z-index: 3; }\n.vg-pane-graph .vg-results { left: 0; right: auto; width: min(440px, 90vw); }\n';
 
 // inspector.css
-var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 8px 12px 6px; }\n.vg-inspector-title { display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { contain: size layout; display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { contain: size layout; margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-planned .vg-part-life { order: 1; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts .vg-dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts .vg-dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts .vg-dd { contain: size layout; display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; height: 22px; line-height: 22px; }\n.vg-facts .vg-dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow: clip; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: clip; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts .vg-dd:not(.vg-long) .vg-links { flex-wrap: nowrap; }\n.vg-facts .vg-dd.vg-long .vg-links { overflow: hidden auto; scrollbar-width: thin; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { contain: size layout; margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures .vg-dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures .vg-dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
+var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 0 12px 6px; }\n.vg-inspector-title { position: sticky; z-index: 2; top: 0; flex: none; padding: 5px 12px 3px; background: var(--vg-page); display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { contain: size layout; display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { contain: size layout; margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-planned .vg-part-life { order: 1; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts .vg-dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts .vg-dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts .vg-dd { contain: size layout; display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; height: 22px; line-height: 22px; }\n.vg-facts .vg-dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow: clip; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: clip; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts .vg-dd:not(.vg-long) .vg-links { flex-wrap: nowrap; }\n.vg-facts .vg-dd.vg-long .vg-links { overflow: hidden auto; scrollbar-width: thin; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { contain: size layout; margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures .vg-dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures .vg-dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
 
 // kv.css
 var kv_default = "/* the KV cache */\n.vg-kv { flex-direction: row; }\n.vg-kv.vg-low { flex-direction: column; }\n.vg-kv-facts { flex: 0 0 212px; display: flex; flex-direction: column; gap: 12px; padding: 10px 14px; border-left: 1px solid var(--vg-line); border-top: 1px solid var(--vg-line); overflow-y: auto; font-size: 12px; scrollbar-width: thin; }\n.vg-kv-facts h3 { margin: 0 0 3px; font-size: 11px; font-weight: 400; color: var(--vg-soft); }\n.vg-kv-facts p { margin: 0; }\n.vg-kv-facts .vg-pairs { grid-template-columns: 16px auto 1fr; }\n.vg-kv-facts .vg-end { text-align: right; }\n.vg-heads { display: block; width: 100%; height: 46px; }\n.vg-low .vg-kv-facts { display: none; }\n.vg-kv-foot { display: none; flex: none; height: 22px; line-height: 22px; padding: 0 12px; font-size: 11.5px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-low .vg-kv-foot { display: block; }\n.vg-kv-foot .vg-key { margin-right: 12px; }\n.vg-kv-keys { display: flex; flex-wrap: wrap; gap: 2px 12px; }\n.vg-kv-pair > .vg-kv { flex: 1 1 0; min-height: 0; }\n.vg-kv-pair > .vg-kv + .vg-kv { border-top: 1px solid var(--vg-line); }\n";
@@ -9741,20 +9756,44 @@ var TokensPane = class {
       );
       if (k >= 0) player.go(this.track.a[this.first + k]);
     });
-    for (const kind of ["pointerover", "focusin"]) {
-      this.text.addEventListener(kind, (event) => {
-        const k = this.made.indexOf(
-          /** @type {HTMLElement} */
-          event.target
-        );
-        const choice = k >= 0 ? this.choice(this.first + k) : null;
-        if (choice) this.card.show(this.made[k], choice);
-        else this.card.hide();
-      });
-    }
-    for (const kind of ["pointerleave", "focusout", "click"]) this.text.addEventListener(kind, () => this.card.hide());
+    this.pointer = { x: -1, y: -1 };
+    this.onKey = () => this.card.hide();
+    this.listen();
     if (!this.track.length) this.text.append(el("span", "vg-soft", { text: "No text in this trace." }));
     else this.make(0);
+  }
+  /** The card comes with the pointer or with the focus of the keyboard, and goes with a click or any key. */
+  listen() {
+    const { text, card: card2 } = this;
+    text.addEventListener("pointerover", (event) => {
+      if (this.moved(event)) this.offer(event.target);
+    });
+    this.player.root.addEventListener("pointermove", (event) => this.moved(event));
+    text.addEventListener("focusin", (event) => {
+      if (
+        /** @type {HTMLElement} */
+        event.target.matches(":focus-visible")
+      ) this.offer(event.target);
+    });
+    for (const kind of ["pointerleave", "focusout", "click"]) text.addEventListener(kind, () => card2.hide());
+    document.addEventListener("keydown", this.onKey, true);
+  }
+  /** Whether the pointer moved, and not the text under it. @param {PointerEvent} event */
+  moved({ clientX: x, clientY: y }) {
+    const { pointer } = this;
+    if (x === pointer.x && y === pointer.y) return false;
+    this.pointer = { x, y };
+    return true;
+  }
+  /** Shows what a token was chosen from. @param {EventTarget | null} target */
+  offer(target) {
+    const k = this.made.indexOf(
+      /** @type {HTMLElement} */
+      target
+    );
+    const choice = k >= 0 ? this.choice(this.first + k) : null;
+    if (choice) this.card.show(this.made[k], choice);
+    else this.card.hide();
   }
   /** The token in `row` with what it was chosen from; nothing for a token of the prompt. @param {number} row
    * @returns {import("./choice.js").Sampled | null} */
@@ -9816,6 +9855,7 @@ var TokensPane = class {
   invalidate() {
   }
   stop() {
+    document.removeEventListener("keydown", this.onKey, true);
     this.card.element.remove();
   }
 };

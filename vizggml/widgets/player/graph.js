@@ -279,6 +279,16 @@ export class GraphPane extends GraphCamera {
     this.redraw();
   }
 
+  /** Brings tensor `t` into sight, where the shown graph has it. @param {number} t */
+  lookAt(t) {
+    const drawing = this.shown;
+    const row = drawing?.folding.rowOf.get(t);
+    if (!drawing || row === undefined || this.surface.width < 2) return;
+    const { x, y } = drawing.folding.anchor(row);
+    this.bringIn(drawing, x, y, false);
+    this.redraw();
+  }
+
   /** @param {number[]} found */
   setFound(found) {
     this.found = found;

@@ -77,7 +77,7 @@ export class Inspector {
     this.left = el("div", "vg-inspector-side", {}, [this.makeFacts(), ...middle, this.makeKin()]);
     this.right = el("div", "vg-inspector-side", {}, [this.makeWalk(), this.values.element]);
     this.sides = el("div", "vg-inspector-sides", {}, [this.left, this.right]);
-    this.body = el("div", "vg-inspector-body", {}, [this.makeHead(), this.sides]);
+    this.body = el("div", "vg-inspector-body", {}, [this.makeTitle(), this.makeHead(), this.sides]);
     this.element = el("div", `vg-inspector vg-scroll${planned ? " vg-planned" : ""}`, { tabindex: "-1" }, [this.body, this.empty]);
     this.element.addEventListener("click", (event) => this.onClick(event));
     this.element.addEventListener("pointerover", (event) => hint(/** @type {HTMLElement} */ (event.target)));
@@ -89,11 +89,15 @@ export class Inspector {
 
   // ---- making
 
+  /** It stays in sight, whatever is scrolled to. */
+  makeTitle() {
+    return el("div", "vg-inspector-title", {}, [this.name, copyButton("the name", () => this.player.tracks.name(this.shown))]);
+  }
+
   makeHead() {
     const { player } = this;
     this.release.addEventListener("click", () => player.select(-1));
     return el("header", "vg-inspector-head", {}, [
-      el("div", "vg-inspector-title", {}, [this.name, copyButton("the name", () => player.tracks.name(this.shown))]),
       el("div", "vg-inspector-state", {}, [el("span", "vg-key", {}, [this.dot, this.status]), this.why, this.release]),
       this.line,
     ]);
@@ -164,8 +168,11 @@ export class Inspector {
   onClick(event) {
     const link = /** @type {HTMLElement} */ (event.target).closest?.("[data-tensor], [data-event], [data-more]");
     if (!(link instanceof HTMLElement)) return;
-    if (link.dataset.tensor) this.player.select(Number(link.dataset.tensor));
-    else if (link.dataset.event) this.player.go(Number(link.dataset.event));
+    if (link.dataset.tensor) {
+      const t = Number(link.dataset.tensor);
+      this.player.select(t);
+      this.player.pane("graph")?.lookAt(t);
+    } else if (link.dataset.event) this.player.go(Number(link.dataset.event));
     else if (link.dataset.more) {
       this.allReaders = true;
       this.drawKin(this.shown, this.player.step);

@@ -33,17 +33,41 @@ export class TokensPane {
       const k = this.made.indexOf(/** @type {HTMLElement} */ (event.target));
       if (k >= 0) player.go(this.track.a[this.first + k]);
     });
-    for (const kind of ["pointerover", "focusin"]) {
-      this.text.addEventListener(kind, (event) => {
-        const k = this.made.indexOf(/** @type {HTMLElement} */ (event.target));
-        const choice = k >= 0 ? this.choice(this.first + k) : null;
-        if (choice) this.card.show(this.made[k], choice);
-        else this.card.hide();
-      });
-    }
-    for (const kind of ["pointerleave", "focusout", "click"]) this.text.addEventListener(kind, () => this.card.hide());
+    this.pointer = { x: -1, y: -1 };
+    this.onKey = () => this.card.hide();
+    this.listen();
     if (!this.track.length) this.text.append(el("span", "vg-soft", { text: "No text in this trace." }));
     else this.make(0);
+  }
+
+  /** The card comes with the pointer or with the focus of the keyboard, and goes with a click or any key. */
+  listen() {
+    const { text, card } = this;
+    text.addEventListener("pointerover", (event) => {
+      if (this.moved(event)) this.offer(event.target);
+    });
+    this.player.root.addEventListener("pointermove", (event) => this.moved(event));
+    text.addEventListener("focusin", (event) => {
+      if (/** @type {HTMLElement} */ (event.target).matches(":focus-visible")) this.offer(event.target);
+    });
+    for (const kind of ["pointerleave", "focusout", "click"]) text.addEventListener(kind, () => card.hide());
+    document.addEventListener("keydown", this.onKey, true);
+  }
+
+  /** Whether the pointer moved, and not the text under it. @param {PointerEvent} event */
+  moved({ clientX: x, clientY: y }) {
+    const { pointer } = this;
+    if (x === pointer.x && y === pointer.y) return false;
+    this.pointer = { x, y };
+    return true;
+  }
+
+  /** Shows what a token was chosen from. @param {EventTarget | null} target */
+  offer(target) {
+    const k = this.made.indexOf(/** @type {HTMLElement} */ (target));
+    const choice = k >= 0 ? this.choice(this.first + k) : null;
+    if (choice) this.card.show(this.made[k], choice);
+    else this.card.hide();
   }
 
   /** The token in `row` with what it was chosen from; nothing for a token of the prompt. @param {number} row
@@ -107,6 +131,7 @@ export class TokensPane {
   invalidate() {}
 
   stop() {
+    document.removeEventListener("keydown", this.onKey, true);
     this.card.element.remove();
   }
 }
