@@ -80,7 +80,8 @@ print(f"{len(trace):,} events")
 # - **Click a word** in the strip of tokens: the player goes to the step that produced it.
 # - **Graph**: the operations in the order in which they run. The layers are folded; click one to open it. **/** finds a
 #   tensor by its name.
-# - **Memory map**: what stands in the compute buffer at this step, and what is free.
+# - **Memory map**: what stands in the compute buffer at this step, and what is free. (*Chunk 0* is that
+#   buffer; a large one may consist of several.)
 # - **Memory timeline**: the whole plan at once. Each rectangle is a tensor: left to right when it is alive, bottom to
 #   top where it lies. When a single token is computed, its small tensors lie where the large plan put them: thin lines,
 #   far apart.

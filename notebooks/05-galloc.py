@@ -226,7 +226,7 @@ def place(lives, choose):
 
 
 # %% [markdown]
-# Six results, and all three rules. In the pictures a row is 32 bytes, a column a position. What lives at one position must
+# Six results, and all three rules. In the pictures a row is 32 bytes, a column a position; a dot is room that nobody has. What lives at one position must
 # lie somewhere, whatever the rule: so no rule takes less than the largest *live set*, the last line.
 
 
@@ -311,8 +311,8 @@ for tensor in (*g.leafs, *g.nodes):
 print("the buffer has", galloc.get_buffer_size(), "bytes")
 
 # %% [markdown]
-# `wx`, `wx+b` and `out` share one place. No free list was asked for the last two: their source was done for, and they
-# took over its bytes.
+# `wx`, `wx+b` and `out` share one place. No free list was asked for the last two: nobody else needed their source, and
+# they took over its bytes.
 
 # %%
 lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
@@ -335,9 +335,14 @@ lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
 # `norm` may not destroy `h`, which is read again. `y` may not be written over `norm`: a matrix product reads each row
-# many times. `out` takes over `y`. All conditions: an op that can write over what it reads, and a source that the plan has
-# placed, with the type, shape and strides of the result, no output, and with nobody left who reads it or a view of it.
-# ([Chapter 4](04-deferred.ipynb) breaks them one by one.)
+# many times. `out` takes over `y`. The conditions, which
+# [chapter 4](04-deferred.ipynb) breaks one by one:
+#
+# - the op can write over what it reads (`add`, `sqr`, `soft_max` can, a matrix product cannot);
+# - the plan has placed the source: an input may be written over, a weight may not;
+# - the source is not an output;
+# - it has the type, the shape and the strides of the result;
+# - nobody is left who reads it, or a view of it.
 
 # %% [markdown]
 # ## Why multiples of 32?
@@ -408,8 +413,9 @@ vg.view(trace, height=900)
 # ## The peak and the live set
 #
 # How good is the plan? All that lives at one position must lie somewhere, whoever plans. So the largest live set is a
-# *lower bound*, the dotted line in the timeline. Here is the buffer at the peak, from the bottom up; the player
-# tells these sizes in KiB.
+# *lower bound*, the dotted line in the timeline. Here is the buffer at the peak, from
+# offset 0 on; the player tells these sizes in KiB. The scores of attention are `kq-0`, the mask and what begins with `inp`
+# are inputs.
 
 # %%
 found = ggml.graph_liveness(step)
@@ -454,7 +460,8 @@ def measure(graph, in_place):
     limits = ggml.graph_liveness(graph, in_place=in_place)
     planned = lives_of(graph, in_place)
     mib = limits.no_reuse / 2**20, limits.bound / 2**20
-    over = [place(planned, rule)[0] / limits.bound - 1 for rule in RULES]
+    peaks = [place(planned, rule)[0] for rule in RULES]
+    over = [peak / limits.bound - 1 for peak in peaks]
     print("in place    " if in_place else "not in place", end="")
     print("{:9,.2f}{:6,.2f}".format(*mib), end="")
     print("{:6.1%}{:6.1%}{:6.1%}".format(*over))
@@ -525,7 +532,7 @@ size = planner.reserve_n_size(graph)[0]
 plan = found.reached(ggml.places_planned(planner))
 print(f"{size:,} bytes, {size / found.bound - 1:.1%} above the bound")
 for life, _, offset in plan.standing[:4]:
-    print(f"{life.held:>9,} at {offset:>9,}  {life.tensor.name}")
+    print(f"{life.held:>11,} at {offset:>11,}  {life.tensor.name}")
 
 # %% [markdown]
 # ## Exercises
@@ -559,15 +566,15 @@ lessons.check("05.3", answer)
 # %% [markdown]
 # **05.4** Read the real plan, that of `step`: who had the bytes at `ffn_gate-1`'s offset just before it, and who before
 # that? A list of the two names, the later first. (In the player of the real step: **/**, type the name, **Enter**,
-# **Esc**, and read *Life* in the tab *Tensor*. A name in *Life* can be clicked.)
+# **Esc**, then **3** for *Details*; its tab *Tensor* has *Life*, further down. A name in *Life* can be clicked.)
 
 # %%
 answer = ...
 lessons.check("05.4", answer)
 
 # %% [markdown]
-# **05.5** Make best fit lose as clearly as can be. Give results like `lives` above, at most six, sizes multiples of 32,
-# for which first fit takes just the largest live set, and best fit more. (`compare` is there to try.)
+# **05.5** Make best fit lose although first fit is perfect. Give results like `lives` above, `(born, died, size)` by name, at
+# most six, sizes multiples of 32, for which first fit takes just the largest live set, and best fit more. (`compare` is there to try.)
 
 # %%
 answer = ...

@@ -82,13 +82,13 @@ def written(notebook: bytes) -> bytes:
 
 
 def jupyter_command(folder: Path, *, browser: bool, port: int | None) -> list[str]:
-    """The command line that opens JupyterLab on the tour; it asks nobody for news."""
+    """The command line that opens JupyterLab on the tour, with this folder's own tabs; it asks nobody for news."""
     command = [
         sys.executable,
         "-m",
         "jupyterlab",
         f"--ServerApp.root_dir={folder}",
-        f"--LabApp.default_url=/lab/tree/{TOUR}",
+        f"--LabApp.default_url=/lab/workspaces/vizggml-{_hash(bytes(folder.resolve()))[:8]}/tree/{TOUR}",
         "--LabApp.news_url=None",
     ]
     if not browser:

@@ -211,7 +211,7 @@ def place(lives, choose):
 
 
 # %% [markdown]
-# 六个结果，三种规则都试一遍。图里一行是 32 字节，一列是一个序号。同一时刻存活的结果，无论用哪种规则，都必须各有地方放。所以哪种规则也少不过最大的**活跃集**（live set），就是最后一行。
+# 六个结果，三种规则都试一遍。图里一行是 32 字节，一列是一个序号，点是没人用的空间。同一时刻存活的结果，无论用哪种规则，都必须各有地方放。所以哪种规则也少不过最大的**活跃集**（live set），就是最后一行。
 
 
 # %%
@@ -289,7 +289,7 @@ for tensor in (*g.leafs, *g.nodes):
 print("the buffer has", galloc.get_buffer_size(), "bytes")
 
 # %% [markdown]
-# `wx`、`wx+b` 和 `out` 共用一个位置。后两个根本没有去问空闲列表：来源已经没人要了，于是接过了来源的字节。
+# `wx`、`wx+b` 和 `out` 共用一个位置。后两个根本没有去问空闲列表：已经没有别人需要来源，于是接过了来源的字节。
 
 # %%
 lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
@@ -311,7 +311,13 @@ with vg.record() as trace:
 lessons.tell(*trace.sentences("ParentReused", "ParentRefused"))
 
 # %% [markdown]
-# `norm` 不能覆盖 `h`，后面还要读它。`y` 不能写在 `norm` 上：矩阵乘法要把每一行读很多遍。`out` 接过了 `y` 的位置。全部条件是：op 能一边读一边盖掉所读的东西；来源由规划放置，类型、形状和步长都与结果相同，不是输出，而且再没有别人读它或它的视图。（[第 4 章](04-deferred.ipynb)把这些条件逐个打破。）
+# `norm` 不能覆盖 `h`，后面还要读它。`y` 不能写在 `norm` 上：矩阵乘法要把每一行读很多遍。`out` 接过了 `y` 的位置。条件如下（[第 4 章](04-deferred.ipynb)把它们逐个打破）：
+#
+# - op 能一边读一边盖掉所读的东西（`add`、`sqr`、`soft_max` 可以，矩阵乘法不行）；
+# - 来源由规划放置：输入可以被覆盖，权重不行；
+# - 来源不是输出；
+# - 来源的类型、形状和步长都与结果相同；
+# - 再没有别人读它，或读它的视图。
 
 # %% [markdown]
 # ## 为什么是 32 的倍数？
@@ -373,7 +379,7 @@ vg.view(trace, height=900)
 # %% [markdown]
 # ## 峰值与活跃集
 #
-# 这个规划有多好？同一时刻存活的张量，无论谁来规划，都必须各有地方放。所以最大的活跃集是**下界**，就是时间线里的点线。下面是峰值时的缓冲区，从下往上；播放器里这些大小以 KiB 为单位：
+# 这个规划有多好？同一时刻存活的张量，无论谁来规划，都必须各有地方放。所以最大的活跃集是**下界**，就是时间线里的点线。下面是峰值时的缓冲区，从偏移 0 开始；播放器里这些大小以 KiB 为单位。`kq-0` 是注意力的分数，mask 和 `inp` 开头的是输入：
 
 # %%
 found = ggml.graph_liveness(step)
@@ -414,7 +420,8 @@ def measure(graph, in_place):
     limits = ggml.graph_liveness(graph, in_place=in_place)
     planned = lives_of(graph, in_place)
     mib = limits.no_reuse / 2**20, limits.bound / 2**20
-    over = [place(planned, rule)[0] / limits.bound - 1 for rule in RULES]
+    peaks = [place(planned, rule)[0] for rule in RULES]
+    over = [peak / limits.bound - 1 for peak in peaks]
     print("in place    " if in_place else "not in place", end="")
     print("{:9,.2f}{:6,.2f}".format(*mib), end="")
     print("{:6.1%}{:6.1%}{:6.1%}".format(*over))
@@ -475,7 +482,7 @@ size = planner.reserve_n_size(graph)[0]
 plan = found.reached(ggml.places_planned(planner))
 print(f"{size:,} bytes, {size / found.bound - 1:.1%} above the bound")
 for life, _, offset in plan.standing[:4]:
-    print(f"{life.held:>9,} at {offset:>9,}  {life.tensor.name}")
+    print(f"{life.held:>11,} at {offset:>11,}  {life.tensor.name}")
 
 # %% [markdown]
 # ## 练习
@@ -503,14 +510,14 @@ answer = ...
 lessons.check("05.3", answer)
 
 # %% [markdown]
-# **05.4** 读一读真实的规划，也就是 `step` 的：`ffn_gate-1` 所在偏移处的字节，在它之前是谁的？再往前又是谁的？写成两个名字的列表，后来的在前。（在真实一步的播放器里按 **/**，输入名字，按 **Enter**，按 **Esc**，读 *Tensor* 标签页里的 *Life*。*Life* 里的名字可以点。）
+# **05.4** 读一读真实的规划，也就是 `step` 的：`ffn_gate-1` 所在偏移处的字节，在它之前是谁的？再往前又是谁的？写成两个名字的列表，后来的在前。（在真实一步的播放器里按 **/**，输入名字，按 **Enter**，按 **Esc**，再按 **3** 到 *Details*：*Tensor* 标签页往下滚动就是 *Life*。*Life* 里的名字可以点。）
 
 # %%
 answer = ...
 lessons.check("05.4", answer)
 
 # %% [markdown]
-# **05.5** 让 best fit 输得最彻底。照上面 `lives` 的样子写几个结果，最多六个，大小取 32 的倍数，使 first fit 用的内存正好等于最大的活跃集，而 best fit 用得更多。（可以用 `compare` 来试。）
+# **05.5** 让 best fit 输，而 first fit 完美。照上面 `lives` 的样子（名字对应 `(born, died, size)`）写几个结果，最多六个，大小取 32 的倍数，使 first fit 用的内存正好等于最大的活跃集，而 best fit 用得更多。（可以用 `compare` 来试。）
 
 # %%
 answer = ...

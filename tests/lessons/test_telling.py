@@ -26,4 +26,4 @@ def test_lines(sentence: str, want: list[str]) -> None:
 
 def test_tell_prints_each_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     tell("a", 12, "b " * 40)
-    assert capsys.readouterr().out.splitlines() == ["a", "12", " ".join("b" * 37), "    b b b"]
+    assert capsys.readouterr().out.splitlines() == ["a", "12", " ".join("b" * 33), "    " + " ".join("b" * 7)]

@@ -291,8 +291,8 @@ EXERCISES: dict[str, Exercise] = {
                 "它确实在那里放过，但之后还有别人放过。",
             ),
             "beside": Text(
-                "It had some of the same bytes, but not those where ffn_gate-1 begins. Compare the offsets.",
-                "它用过其中一些字节，但不是 ffn_gate-1 开头的那些。比较一下偏移。",
+                "One of the two had some of these bytes, but not those where ffn_gate-1 begins. Compare the offsets.",
+                "两个里有一个只用过其中一些字节，而不是 ffn_gate-1 开头的那些。比较一下偏移。",
             ),
             "name": Text(
                 "Select ffn_gate-1 in the player of the real step (press /, type its name, Enter, Esc) "

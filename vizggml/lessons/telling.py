@@ -8,6 +8,8 @@ from rich.cells import cell_len
 
 WIDTH = 74
 """Columns of a code cell and of what it prints; a Chinese character takes two."""
+SENTENCE = 66
+"""Of a sentence, so that it stays whole beside the list of files, too."""
 INDENT = "    "
 MARKS = "，。：；？！、）」》”"
 CHINESE = re.compile(r"[\u2e80-\uffef]")
@@ -16,12 +18,12 @@ PIECES = re.compile(rf"\s+|[\u2e80-\uffef][{MARKS}]*|[^\s\u2e80-\uffef]+[{MARKS}
 
 
 def tell(*sentences: object) -> None:
-    """Print each sentence on lines of at most `WIDTH` columns; from its second line on it is indented."""
+    """Print each sentence on lines of at most `SENTENCE` columns; from its second line on it is indented."""
     for sentence in sentences:
         print(*lines(str(sentence)), sep="\n")
 
 
-def lines(sentence: str, width: int = WIDTH) -> list[str]:
+def lines(sentence: str, width: int = SENTENCE) -> list[str]:
     """The lines of a sentence. A word that is wider than a line stands on one of its own.
 
     Chinese has no spaces, so a line ends at a mark in its last third where there is one, else between two characters.
