@@ -1,16 +1,23 @@
-// vizggml player, bundled; sources sha256:4d7c2296bdab31262c1bed33904c0f3dc46994f34234e7af4bbad398e14b7eaf
+// vizggml player, bundled; sources sha256:003c0251f106acc1751b250537c6aa2feed8c4de8fbdc7124c8c3ae5334f945b
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
 var NARROW_MOST = 270;
+var [MOST_WITHOUT, TIMELINE_WITHOUT] = [264, 292];
 var DETAIL = [180, 1];
 var COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
-var GROUPED = { graph: [238, 43], map: [147, 27], timeline: [170, 30], events: [160, 57], tables: [160, 57] };
-function arrangeGroup(names) {
+var GROUPED = { graph: [214, 43], map: [147, 27], timeline: [170, 30], events: [160, 57], tables: [160, 57] };
+var [TEXT, TABS] = [41, 32];
+function arrangeGroup(names, height, mapOf) {
+  const room = height - TABS - (names.includes("tokens") ? TEXT : 0);
+  const [least, most] = GROUPED.map;
+  const filled = mapOf && room > 0 ? 100 * Math.max(least, mapOf(most * room / 100)) / room : most;
+  const left = names.includes("timeline") ? Math.max(0, most - filled) : 0;
   const rows = names.flatMap((name) => {
     if (name === "tokens") return ["max-content"];
-    const [least, share2] = GROUPED[name] ?? DETAIL;
-    return name === "graph" ? [`minmax(${least}px, ${share2}fr)`, "max-content"] : [`minmax(${least}px, ${share2}fr)`];
+    const [least2, all] = GROUPED[name] ?? DETAIL;
+    const share2 = name === "map" ? all - left : name === "timeline" ? all + left : all;
+    return name === "graph" ? [`minmax(${least2}px, ${share2}fr)`, "max-content"] : [`minmax(${least2}px, ${share2}fr)`];
   });
   const areas = names.flatMap((name) => name === "graph" ? [name, "groups"] : [name]).map((name) => `"${name}"`);
   if (names[names.length - 1] !== "timeline") {
@@ -38,7 +45,9 @@ function mainBands(names) {
   return [{ left: has(["timeline"]), right: [] }, below];
 }
 function arrange(names, wide, least) {
-  const sizes = wide ? WIDE : NARROW;
+  const without = !wide && !names.includes("graph");
+  const sizes = wide ? WIDE : without ? { ...NARROW, timeline: [TIMELINE_WITHOUT, 1.4] } : NARROW;
+  const most = wide ? Infinity : without ? MOST_WITHOUT : NARROW_MOST;
   const areas = [];
   const rows = [];
   const add = (left, right, row) => {
@@ -46,7 +55,7 @@ function arrange(names, wide, least) {
     rows.push(row);
   };
   const sizeOf = (name) => sizes[name] ?? DETAIL;
-  const share2 = (name) => `minmax(${Math.max(sizeOf(name)[0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizeOf(name)[1]}fr)`;
+  const share2 = (name) => `minmax(${Math.max(sizeOf(name)[0], Math.min(least[name] ?? 0, most))}px, ${sizeOf(name)[1]}fr)`;
   if (names.includes("tokens")) add("tokens", "tokens", "max-content");
   if (!wide) {
     for (const name of names) if (name !== "tokens") add(name, name, share2(name));
@@ -6173,7 +6182,7 @@ var EventsPane = class {
       for (let i = 0, n = 0; i < tracks.n; i++) if (wanted[tracks.kind[i]]) this.passing[n++] = i;
     }
     const length = this.passing ? this.passing.length : tracks.n;
-    setText(this.count, this.passing ? `${length} of ${tracks.n}` : "");
+    setText(this.count, this.passing ? `${formatCount(length)} event${length === 1 ? "" : "s"}` : "");
     this.list.setLength(length);
     this.player.redraw(this);
   }
@@ -6688,6 +6697,7 @@ var GraphSearch = class {
 // graph.js
 var DEAR = 10;
 var [REST, QUIET] = [120, 250];
+var LOW = 220;
 var GraphPane = class extends GraphCamera {
   /** @param {Player} player */
   constructor(player) {
@@ -6803,6 +6813,7 @@ var GraphPane = class extends GraphCamera {
   resized() {
     const { width, height } = this.surface;
     if (width < 2 || height < 2) return;
+    this.surface.box.classList.toggle("vg-low", height < LOW);
     const same = this.size[0] === width && this.size[1] === height;
     this.size = [width, height];
     if (same) {
@@ -8179,12 +8190,21 @@ var MapPane = class {
   }
   /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
   fit(room) {
+    const whole2 = this.whole(room);
+    this.scroller.style.maxHeight = whole2 < room && whole2 < this.heightOf(CHUNK_BAR) ? `${whole2}px` : "none";
+  }
+  /** What of `room` the lanes fill that fit into it whole. @param {number} room */
+  whole(room) {
     const { rows, buffers } = this.lanes;
     const each = HEAD + GAP5 + this.bufferBar;
     const high = this.heightOf(CHUNK_BAR);
-    const over = Math.ceil((high - room) / each);
-    const fits = over <= 0 || over > buffers.length || !rows;
-    this.scroller.style.maxHeight = fits ? "none" : `${high - over * each}px`;
+    const over = Math.max(0, Math.ceil((high - room) / each));
+    return over > buffers.length || over && !rows ? room : high - over * each;
+  }
+  /** What of `room` the pane fills. @param {number} room */
+  wants(room) {
+    const line = this.player.short ? 0 : this.line;
+    return this.lanes.rows ? Math.min(room, this.whole(room - line) + line) : room;
   }
   chunkBar() {
     const spare = (this.surface.height - this.heightOf(CHUNK_BAR)) / (this.lanes.rows || 1);
@@ -8636,7 +8656,7 @@ var compare_default = '/* two traces side by side */\n.vg-compare { box-sizing: 
 var details_default = "/* details that are drawings */\n.vg-detail .vg-stack { min-width: 0; }\n.vg-saying { flex: none; margin: 0; height: 24px; line-height: 24px; padding: 0 12px; font-size: 12px; color: var(--vg-soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; contain: strict; border-top: 1px solid var(--vg-line); font-variant-numeric: tabular-nums; }\n.vg-saying strong { font-weight: 600; color: var(--vg-ink); margin-right: 10px; }\n.vg-saying strong.vg-wrong { color: var(--vg-bad); }\n.vg-detail .vg-canvas:focus-visible { outline-offset: -2px; }\n.vg-detail .vg-grid-head { border-top: 0; }\n.vg-pane .vg-tools > .vg-text-button { flex: none; white-space: nowrap; height: 24px; }\n.vg-pane-tables .vg-tabs { flex: 0 1 auto; }\n.vg-pane-tables .vg-tools > .vg-tools { flex: none; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-hint { display: none; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-select { max-width: 128px; }\n.vg-pane-tables .vg-tools > .vg-tools .vg-text-button:disabled { display: none; }\n.vg-grid-head > span { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n\n.vg-pane-tables .vg-tools > .vg-tabs { gap: 0; padding-right: 12px; mask-image: linear-gradient(to right, #000 calc(100% - 12px), transparent); }\n.vg-pane-tables .vg-tools > .vg-tabs .vg-tab { padding: 0 6px; }\n";
 
 // graph.css
-var graph_default = '.vg-nearer { position: absolute; left: 8px; bottom: 8px; display: flex; flex-direction: column; border: 1px solid var(--vg-line); border-radius: 5px; background: var(--vg-raised); overflow: hidden; }\n.vg-nearer .vg-button { border-radius: 0; }\n.vg-nearer .vg-button + .vg-button { border-top: 1px solid var(--vg-line); }\n.vg-pane-graph .vg-tools { flex-wrap: nowrap; }\n.vg-pane-graph .vg-select { flex: 0 1 auto; min-width: 92px; }\n.vg-pane-graph .vg-select:not(.vg-filter) { flex-shrink: 0; max-width: 150px; }\n.vg-filter.vg-on { color: var(--vg-accent); border-color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-found { position: absolute; right: 7px; top: 1px; line-height: 22px; font-size: 11px; color: var(--vg-soft); pointer-events: none; font-variant-numeric: tabular-nums; }\n.vg-found:empty { display: none; }\n.vg-pane-graph .vg-search-box { flex: 0 4 220px; }\n.vg-search-box:has(.vg-found:not(:empty)) .vg-search { padding-right: 66px; }\n.vg-search-box input[type="search"]::-webkit-search-cancel-button { display: none; }\n.vg-pane-graph .vg-mark-legend { display: none; }\n.vg-pane-graph .vg-marking .vg-mark-legend { display: flex; padding: 0; flex: 1 0 100%; flex-wrap: wrap; gap: 2px 10px; }\n.vg-mark { flex: none; width: 14px; height: 9px; border-radius: 2px; }\n.vg-pane-graph .vg-pane-head { z-index: 3; }\n.vg-pane-graph .vg-results { left: 0; right: auto; width: min(440px, 90vw); }\n';
+var graph_default = '.vg-nearer { position: absolute; left: 8px; bottom: 8px; display: flex; flex-direction: column; border: 1px solid var(--vg-line); border-radius: 5px; background: var(--vg-raised); overflow: hidden; }\n.vg-nearer .vg-button { border-radius: 0; }\n.vg-nearer .vg-button + .vg-button { border-top: 1px solid var(--vg-line); }\n/* over a low picture they lie flat, under what is drawn */\n.vg-low .vg-nearer { flex-direction: row; }\n.vg-low .vg-nearer .vg-button + .vg-button { border-top: 0; border-left: 1px solid var(--vg-line); }\n.vg-pane-graph .vg-tools { flex-wrap: nowrap; }\n.vg-pane-graph .vg-select { flex: 0 1 auto; min-width: 92px; }\n.vg-pane-graph .vg-select:not(.vg-filter) { flex-shrink: 0; max-width: 150px; }\n.vg-tiny .vg-pane-graph .vg-tools { gap: 5px; }\n.vg-tiny:not(.vg-mini) .vg-pane-graph .vg-search-box { min-width: 72px; flex-shrink: 1; }\n.vg-filter.vg-on { color: var(--vg-accent); border-color: var(--vg-accent); background: var(--vg-accentWash); }\n.vg-found { position: absolute; right: 7px; top: 1px; line-height: 22px; font-size: 11px; color: var(--vg-soft); pointer-events: none; font-variant-numeric: tabular-nums; }\n.vg-found:empty { display: none; }\n.vg-pane-graph .vg-search-box { flex: 0 4 220px; }\n.vg-search-box:has(.vg-found:not(:empty)) .vg-search { padding-right: 66px; }\n.vg-search-box input[type="search"]::-webkit-search-cancel-button { display: none; }\n.vg-pane-graph .vg-mark-legend { display: none; }\n.vg-pane-graph .vg-marking .vg-mark-legend { display: flex; padding: 0; flex: 1 0 100%; flex-wrap: wrap; gap: 2px 10px; }\n.vg-mark { flex: none; width: 14px; height: 9px; border-radius: 2px; }\n.vg-pane-graph .vg-pane-head { z-index: 3; }\n.vg-pane-graph .vg-results { left: 0; right: auto; width: min(440px, 90vw); }\n';
 
 // inspector.css
 var inspector_default = ".vg-inspector { flex: 1 1 auto; min-height: 0; overflow-x: hidden; border-top: 1px solid var(--vg-line); contain: strict; font-size: 12px; }\n.vg-inspector-head { padding: 0 12px 6px; }\n.vg-inspector-title { position: sticky; z-index: 2; top: 0; flex: none; padding: 5px 12px 3px; background: var(--vg-page); display: flex; align-items: center; gap: 4px; min-width: 0; }\n.vg-inspector-name { margin: 0; font-size: 14px; font-weight: 600; line-height: 22px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }\n.vg-inspector-state { contain: size layout; display: flex; align-items: center; gap: 10px; height: 20px; white-space: nowrap; overflow: hidden; }\n.vg-status-dot { width: 8px; height: 8px; border-radius: 2px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--vg-ink) 25%, transparent); }\n.vg-inspector-line { contain: size layout; margin: 2px 0 0; height: 34px; line-height: 17px; overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; }\n.vg-inspector-sides, .vg-inspector-side { display: contents; }\n.vg-inspector-body { display: flex; flex-direction: column; }\n.vg-part { padding: 4px 12px 10px; min-width: 0; }\n.vg-part h4 { margin: 0 0 4px; padding: 6px 0 0; border-top: 1px solid var(--vg-line); font-size: 11px; font-weight: 600; line-height: 16px; color: var(--vg-soft); }\n.vg-part-facts { order: 1; }\n.vg-part-strides { order: 2; }\n.vg-part-chain { order: 3; }\n.vg-part-life { order: 4; }\n.vg-planned .vg-part-life { order: 1; }\n.vg-part-kin { order: 5; }\n.vg-part-values { order: 6; }\n.vg-facts { display: grid; grid-template-columns: 92px minmax(0, 1fr); gap: 0 10px; margin: 0; font-variant-numeric: tabular-nums; }\n.vg-facts .vg-dt { color: var(--vg-soft); font-weight: 400; line-height: 22px; white-space: nowrap; }\n.vg-facts .vg-dt[title] { text-decoration: underline dotted var(--vg-edge) 1px; text-underline-offset: 3px; cursor: help; }\n.vg-facts .vg-dd { contain: size layout; display: flex; align-items: center; gap: 4px; margin: 0; min-width: 0; height: 22px; line-height: 22px; }\n.vg-facts .vg-dd.vg-long { height: 44px; align-items: flex-start; }\n.vg-links { display: flex; flex-wrap: wrap; column-gap: 6px; min-width: 0; max-height: 44px; overflow: clip; }\n.vg-facts .vg-copy { margin-left: -2px; }\n.vg-links > * { min-width: 0; max-width: 100%; overflow: clip; text-overflow: ellipsis; white-space: nowrap; }\n.vg-facts .vg-dd:not(.vg-long) .vg-links { flex-wrap: nowrap; }\n.vg-facts .vg-dd.vg-long .vg-links { overflow: hidden auto; scrollbar-width: thin; }\n.vg-part-life .vg-links > span { flex: none; max-width: 100%; }\n.vg-player .vg-link { padding: 0; border: 0; background: none; color: var(--vg-source); cursor: pointer; font-size: 12px; text-align: left; line-height: inherit; }\n.vg-player .vg-link:hover { text-decoration: underline; text-underline-offset: 2px; }\n.vg-player .vg-link:focus-visible { outline-offset: 0; border-radius: 2px; }\n.vg-copy { flex: none; min-width: 22px; height: 20px; color: var(--vg-faint); }\n.vg-copy .vg-icon { width: 13px; height: 13px; }\n.vg-player .vg-plot { flex: none; min-height: 0; margin: 0 -12px; touch-action: pan-y; cursor: crosshair; }\n.vg-chips { display: flex; flex-wrap: wrap; gap: 4px 10px; min-height: 36px; padding-top: 4px; align-content: flex-start; }\n.vg-chip { font-size: 11px; line-height: 16px; white-space: nowrap; cursor: help; }\n.vg-chip.vg-no { color: var(--vg-faint); }\n.vg-values-said { contain: size layout; margin: 0; height: 36px; line-height: 18px; color: var(--vg-soft); }\n.vg-values-said .vg-links > * { white-space: normal; line-height: 18px; }\n.vg-figures { display: grid; grid-template-columns: repeat(5, minmax(0, auto)); justify-content: space-between; gap: 2px 12px; margin: 2px 0 8px; }\n.vg-figures .vg-dt { color: var(--vg-soft); font-weight: 400; font-size: 11px; white-space: nowrap; }\n.vg-figures .vg-dd { margin: 0; font-size: 12px; }\n.vg-values.vg-without { visibility: hidden; }\n.vg-two .vg-inspector-sides { display: flex; align-items: flex-start; }\n.vg-two .vg-inspector-side { display: flex; flex-direction: column; flex: 1 1 0; min-width: 0; }\n.vg-two .vg-inspector-side { max-width: 620px; }\n";
@@ -9234,7 +9254,7 @@ function paintHead(pane, c, position, ahead) {
   const said = held === void 0 ? "" : ahead ? `: ${formatBytes(held)} in the plan to come` : ` runs with ${formatBytes(held)} live`;
   const text = `node ${position}${said}`;
   const w = c.measureText(text).width + 10;
-  const left = Math.max(2, Math.min(x - w / 2, width - RIGHT5 - w));
+  const left = Math.max(2, Math.min(Math.max(LEFT6 - 4, x - w / 2), width - RIGHT5 - w));
   paintTicks(pane, c, left, left + w);
   c.font = `600 11px ${fonts.ui}`;
   c.fillStyle = palette.accent;
@@ -9900,7 +9920,7 @@ var Transport = class {
     return el("div", "vg-slide", {}, [this.slider, this.strip]);
   }
   makeCount() {
-    return el("label", "vg-count", {}, [this.number, el("span", "vg-soft vg-tabular", { text: `of ${formatCount(this.player.tracks.n - 1)}` })]);
+    return el("label", "vg-count", {}, [this.number, el("span", "vg-soft vg-tabular", { text: `of 0–${formatCount(this.player.tracks.n - 1)}` })]);
   }
   makeKin() {
     const { player } = this;
@@ -10874,7 +10894,7 @@ var Player = class {
     }
     const least = Object.fromEntries(panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
     const names = panes.map((pane) => pane.name).filter((name) => !groups.hides(name));
-    Object.assign(this.grid.style, groups.on ? arrangeGroup(names) : arrange(names, this.width >= WIDE3, least));
+    Object.assign(this.grid.style, groups.on ? arrangeGroup(names, this.grid.clientHeight, (room) => this.pane("map")?.wants(room - PANE_HEAD) + PANE_HEAD) : arrange(names, this.width >= WIDE3, least));
     this.redrawAll();
   }
   /** @param {Pane} pane */

@@ -6,20 +6,32 @@ const WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [
 const NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
 /** More than this none gets by need alone where all stand in one column. */
 const NARROW_MOST = 270;
+/** The same, and the timeline's least height, where there is no graph. */
+const [MOST_WITHOUT, TIMELINE_WITHOUT] = [264, 292];
 /** Of a detail that is a pane of its own. @type {[number, number]} */
 const DETAIL = [180, 1];
 const COLUMNS = "minmax(0, 1.12fr) minmax(0, 1fr)";
 
 /** Where one group stands under the graph: each part's share; the graph keeps its place whatever the group. @type {Record<string, [number, number]>} */
-const GROUPED = { graph: [238, 43], map: [147, 27], timeline: [170, 30], events: [160, 57], tables: [160, 57] };
+const GROUPED = { graph: [214, 43], map: [147, 27], timeline: [170, 30], events: [160, 57], tables: [160, 57] };
 
 /** @typedef {{left: string[], right: string[]}} Band panes one under the other, beside each other; one side may be empty */
 
-/** The grid of the tokens, the graph, the tabs and one group of panes, as CSS. @param {string[]} names the panes shown */
-export function arrangeGroup(names) {
+/** What text and tabs take of a player with one group under the graph. */
+const [TEXT, TABS] = [41, 32];
+
+/** The grid of the tokens, the graph, the tabs and one group of panes, as CSS. What the map leaves is the timeline's.
+ * @param {string[]} names the panes shown @param {number} height of the grid
+ * @param {((room: number) => number) | undefined} mapOf how much of so many pixels the map fills */
+export function arrangeGroup(names, height, mapOf) {
+  const room = height - TABS - (names.includes("tokens") ? TEXT : 0);
+  const [least, most] = GROUPED.map;
+  const filled = mapOf && room > 0 ? (100 * Math.max(least, mapOf((most * room) / 100))) / room : most;
+  const left = names.includes("timeline") ? Math.max(0, most - filled) : 0;
   const rows = names.flatMap((name) => {
     if (name === "tokens") return ["max-content"];
-    const [least, share] = GROUPED[name] ?? DETAIL;
+    const [least, all] = GROUPED[name] ?? DETAIL;
+    const share = name === "map" ? all - left : name === "timeline" ? all + left : all;
     return name === "graph" ? [`minmax(${least}px, ${share}fr)`, "max-content"] : [`minmax(${least}px, ${share}fr)`];
   });
   const areas = names.flatMap((name) => (name === "graph" ? [name, "groups"] : [name])).map((name) => `"${name}"`);
@@ -60,7 +72,10 @@ function mainBands(names) {
  * @param {Record<string, number>} least pixels that a pane needs, where it needs more than most
  */
 export function arrange(names, wide, least) {
-  const sizes = wide ? WIDE : NARROW;
+  const without = !wide && !names.includes("graph");
+  /** @type {Record<string, [number, number]>} */
+  const sizes = wide ? WIDE : without ? { ...NARROW, timeline: [TIMELINE_WITHOUT, 1.4] } : NARROW;
+  const most = wide ? Infinity : without ? MOST_WITHOUT : NARROW_MOST;
   /** @type {string[]} */
   const areas = [];
   /** @type {string[]} */
@@ -70,7 +85,7 @@ export function arrange(names, wide, least) {
     rows.push(row);
   };
   const sizeOf = (/** @type {string} */ name) => sizes[name] ?? DETAIL;
-  const share = (/** @type {string} */ name) => `minmax(${Math.max(sizeOf(name)[0], Math.min(least[name] ?? 0, wide ? Infinity : NARROW_MOST))}px, ${sizeOf(name)[1]}fr)`;
+  const share = (/** @type {string} */ name) => `minmax(${Math.max(sizeOf(name)[0], Math.min(least[name] ?? 0, most))}px, ${sizeOf(name)[1]}fr)`;
   if (names.includes("tokens")) add("tokens", "tokens", "max-content");
   if (!wide) {
     for (const name of names) if (name !== "tokens") add(name, name, share(name));

@@ -2,7 +2,7 @@
 
 import { el, setText } from "./dom.js";
 import { VirtualList } from "./list.js";
-import { sentence, visible } from "./sentence.js";
+import { formatCount, sentence, visible } from "./sentence.js";
 import { areaGroup } from "./theme.js";
 import { upperBound } from "./tracks.js";
 
@@ -66,7 +66,7 @@ export class EventsPane {
       for (let i = 0, n = 0; i < tracks.n; i++) if (wanted[tracks.kind[i]]) this.passing[n++] = i;
     }
     const length = this.passing ? this.passing.length : tracks.n;
-    setText(this.count, this.passing ? `${length} of ${tracks.n}` : "");
+    setText(this.count, this.passing ? `${formatCount(length)} event${length === 1 ? "" : "s"}` : "");
     this.list.setLength(length);
     this.player.redraw(this);
   }

@@ -22,6 +22,9 @@ import { STATUS } from "./theme.js";
 const DEAR = 10;
 const [REST, QUIET] = [120, 250];
 
+/** Under this height of the picture its buttons lie flat. */
+const LOW = 220;
+
 export class GraphPane extends GraphCamera {
   /** @param {Player} player */
   constructor(player) {
@@ -146,6 +149,7 @@ export class GraphPane extends GraphCamera {
   resized() {
     const { width, height } = this.surface;
     if (width < 2 || height < 2) return;
+    this.surface.box.classList.toggle("vg-low", height < LOW);
     const same = this.size[0] === width && this.size[1] === height;
     this.size = [width, height];
     if (same) {

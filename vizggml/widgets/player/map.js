@@ -116,12 +116,23 @@ export class MapPane {
 
   /** No lane is cut in two where they do not all fit: those below are scrolled to. @param {number} room */
   fit(room) {
+    const whole = this.whole(room);
+    this.scroller.style.maxHeight = whole < room && whole < this.heightOf(CHUNK_BAR) ? `${whole}px` : "none";
+  }
+
+  /** What of `room` the lanes fill that fit into it whole. @param {number} room */
+  whole(room) {
     const { rows, buffers } = this.lanes;
     const each = HEAD + GAP + this.bufferBar;
     const high = this.heightOf(CHUNK_BAR);
-    const over = Math.ceil((high - room) / each);
-    const fits = over <= 0 || over > buffers.length || !rows;
-    this.scroller.style.maxHeight = fits ? "none" : `${high - over * each}px`;
+    const over = Math.max(0, Math.ceil((high - room) / each));
+    return over > buffers.length || (over && !rows) ? room : high - over * each;
+  }
+
+  /** What of `room` the pane fills. @param {number} room */
+  wants(room) {
+    const line = this.player.short ? 0 : this.line;
+    return this.lanes.rows ? Math.min(room, this.whole(room - line) + line) : room;
   }
 
   chunkBar() {

@@ -166,7 +166,7 @@ export class Player {
     }
     const least = Object.fromEntries(panes.map((pane) => [pane.name, pane.tall ? pane.tall + PANE_HEAD : 0]));
     const names = panes.map((pane) => pane.name).filter((name) => !groups.hides(name));
-    Object.assign(this.grid.style, groups.on ? arrangeGroup(names) : arrange(names, this.width >= WIDE, least));
+    Object.assign(this.grid.style, groups.on ? arrangeGroup(names, this.grid.clientHeight, (room) => this.pane("map")?.wants(room - PANE_HEAD) + PANE_HEAD) : arrange(names, this.width >= WIDE, least));
     this.redrawAll();
   }
 

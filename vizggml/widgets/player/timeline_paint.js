@@ -269,7 +269,8 @@ function paintHead(pane, c, position, ahead) {
   const said = held === undefined ? "" : ahead ? `: ${formatBytes(held)} in the plan to come` : ` runs with ${formatBytes(held)} live`;
   const text = `node ${position}${said}`;
   const w = c.measureText(text).width + 10;
-  const left = Math.max(2, Math.min(x - w / 2, width - RIGHT - w));
+  // clear of the numbers at the left
+  const left = Math.max(2, Math.min(Math.max(LEFT - 4, x - w / 2), width - RIGHT - w));
   paintTicks(pane, c, left, left + w);
   c.font = `600 11px ${fonts.ui}`;
   c.fillStyle = palette.accent;

@@ -49,7 +49,7 @@ export class Transport {
   }
 
   makeCount() {
-    return el("label", "vg-count", {}, [this.number, el("span", "vg-soft vg-tabular", { text: `of ${formatCount(this.player.tracks.n - 1)}` })]);
+    return el("label", "vg-count", {}, [this.number, el("span", "vg-soft vg-tabular", { text: `of 0–${formatCount(this.player.tracks.n - 1)}` })]);
   }
 
   makeKin() {
