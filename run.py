@@ -19,6 +19,8 @@ HERE = Path(__file__).resolve().parent
 VENV = Path(os.environ.get("VIZGGML_VENV", HERE / ".venv"))
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 MINIMUM = (3, 11)
+WORKERS = 4
+"""Of all tests so many files are run at once, at most: the browser's mostly wait."""
 
 
 def run(*command: str | Path) -> None:
@@ -72,6 +74,7 @@ def test(arguments: list[str]) -> None:
     chromium()
     if not arguments:
         run(BIN / "python", "tests/mutate_emits.py", "--fast")
+        arguments = ["-n", str(min(WORKERS, os.cpu_count() or 1)), "--dist", "loadfile"]
     run(BIN / "python", "-m", "pytest", *arguments)
 
 
