@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -129,7 +130,7 @@ def figured(outputs: list[Any], players: Players) -> list[Any]:
     """A cell's outputs as a page shows them: players as figures, no stderr."""
     shown, drawn = [], ""
     outputs = [output for output in outputs if output.get("name") != "stderr"]
-    for output, after in zip(outputs, [*outputs[1:], None], strict=False):
+    for output, after in pairwise([*outputs, None]):
         data = output.get("data", {})
         if build.WIDGET in data and after is not None and build.is_kept(after):
             drawn = data[build.SVG]
@@ -180,6 +181,7 @@ class Links(HTMLParser):
 
 def broken_links(folder: Path) -> list[str]:
     """Links of the pages in `folder` that lead nowhere; those that leave the site are among them."""
+    folder = folder.resolve()
     pages: dict[Path, Links] = {}
     for page in sorted(folder.rglob("*.html")):
         pages[page] = Links()
@@ -188,9 +190,8 @@ def broken_links(folder: Path) -> list[str]:
     for page, links in pages.items():
         for target in sorted(links.targets):
             path, _, anchor = target.partition("#")
-            there = (page.parent / unquote(path)).resolve() if path else page.resolve()
-            known = {p.resolve(): found for p, found in pages.items()}
-            if there not in known or (anchor and not {anchor, unquote(anchor)} & known[there].ids):
+            there = (page.parent / unquote(path)).resolve() if path else page
+            if there not in pages or (anchor and not {anchor, unquote(anchor)} & pages[there].ids):
                 broken.append(f"{page.relative_to(folder)}: {target}")
     return broken
 
@@ -219,12 +220,16 @@ def make(
             site.write(index_of(own, pictures, len(own) < len(chapters)))
     if reference:
         with progress.console.status("the reference"):
-            for sheet in make_reference():
-                path = f"reference/{sheet.name}"
-                site.write(Page(path, sheet.title, sheet.body, section="reference", description=sheet.description))
+            write_reference(site)
     (folder / ".nojekyll").touch()
     progress.end(f"{len(site.written)} pages in {folder}")
     return site.written
+
+
+def write_reference(site: Site) -> None:
+    for sheet in make_reference():
+        path = f"reference/{sheet.name}"
+        site.write(Page(path, sheet.title, sheet.body, section="reference", description=sheet.description))
 
 
 def page_of(chapter: Chapter, chapters: list[Chapter], k: int, notebook: Any) -> Page:
@@ -256,15 +261,12 @@ def cover(chapter: Chapter, notebook: Any) -> str:
         drawn = str(picture(player.tracks(), pane, theme="auto"))
         box = VIEW.search(drawn)
         if box and float(box[2]) > NOTHING:
-            return trimmed(drawn)
+            return trimmed(drawn, box)
     return ""
 
 
-def trimmed(svg: str) -> str:
-    """A figure without its heading and its legend."""
-    box = VIEW.search(svg)
-    if box is None:
-        return svg
+def trimmed(svg: str, box: re.Match[str]) -> str:
+    """A figure, of which `box` is the size as it says it, without its heading and its legend."""
     width = float(box[1])
     height = max(float(box[2]) - HEAD - LEGEND, LEAST * width)
     return svg.replace(box[0], f'viewBox="0 {HEAD} {width:g} {height:g}" width="{width:g}" height="{height:g}"')

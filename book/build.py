@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def figures(notebook: Any) -> list[tuple[str, str]]:
     found = []
     for cell in notebook.cells:
         outputs = cell.outputs if cell.cell_type == "code" else []
-        for output, after in zip(outputs, [*outputs[1:], None], strict=False):
+        for output, after in pairwise([*outputs, None]):
             data = output.get("data", {})
             if SVG in data:
                 panes = Kept(after.data["text/html"]).panes if after is not None and is_kept(after) else []

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from markupsafe import Markup
 from typer.testing import CliRunner
 
 import vizggml
@@ -19,8 +18,8 @@ from vizggml.timeline.schema import fields_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
 
-from pages import Page, Site
-from reference import Maker, make_reference
+from pages import Site
+from reference import Maker
 from reference.markup import parted
 from reference.rooms import ROOMS, untold
 
@@ -32,8 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reference alone, in the frame of the site."""
     folder = tmp_path_factory.mktemp("site")
     site = Site(folder, sections=("reference",))
-    for sheet in make_reference():
-        site.write(Page(f"reference/{sheet.name}", sheet.title, Markup(sheet.body), section="reference"))
+    book.write_reference(site)
     return folder
 
 

@@ -13,17 +13,16 @@ from tests.browser.driver import refuse_network
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
 
-from pages import Page as SitePage
 from pages import Site
-from reference import make_reference
+
+import book
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     site = Site(folder, sections=("reference",))
-    for sheet in make_reference():
-        site.write(SitePage(f"reference/{sheet.name}", sheet.title, sheet.body, section="reference"))
+    book.write_reference(site)
     return folder / "reference"
 
 

@@ -14,7 +14,8 @@ from vizggml.timeline.fold_blocks import numbers
 from vizggml.timeline.sentences import tensor_name
 from vizggml.timeline.tracks import Tracks
 from vizggml.views import labels
-from vizggml.views.sheet import INNER, MARGIN, WIDTH, Pane, sheet
+from vizggml.views.sheet import INNER, MARGIN, Pane, sheet
+from vizggml.views.still import WIDTH
 from vizggml.views.svg import Svg, check_theme, document, text_of
 
 ACROSS, ACROSS_WIDE = 32, 16

@@ -229,12 +229,8 @@ def _foot(cache: Cache, y: float) -> list[str]:
 
 
 def kv_picture(tracks: Tracks, step: int, *, theme: str = "light") -> Svg:
-    body: list[str] = []
-    y = 0.0
-    for cache in caches_at(tracks, step):
-        y += BETWEEN if body else 0.0
-        lines, high = draw_cache(cache)
-        body += [f'<g transform="translate(0,{y:g})">', *lines, "</g>"]
-        y += high
-    pane = (body, y) if body else sheet.table(DETAILS["kv"].columns, [], empty="No cache stands at this step.")
+    drawn = [draw_cache(cache) for cache in caches_at(tracks, step)]
+    spaced = [(lines, high + BETWEEN) for lines, high in drawn[:-1]]
+    empty = sheet.table(DETAILS["kv"].columns, [], empty="No cache stands at this step.")
+    pane = sheet.stacked(*spaced, *drawn[-1:]) if drawn else empty
     return sheet.sheet(tracks, step, "KV cache", pane, theme=theme)

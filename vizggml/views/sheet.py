@@ -13,11 +13,9 @@ from typing import TypeAlias
 from vizggml.timeline.tracks import Tracks
 from vizggml.views import labels
 from vizggml.views.memory import check_step
-from vizggml.views.still import sentence_at
+from vizggml.views.still import WIDTH, sentence_at
 from vizggml.views.svg import Svg, check_theme, document, legend_of, text_of
 
-WIDTH = 720.0
-"""Pixels: about as wide as the output of a notebook, so that text is read at its own size."""
 MARGIN = 20.0
 INNER = WIDTH - 2 * MARGIN
 CAPTION_CHARACTERS = 106

@@ -17,6 +17,7 @@ from vizggml.views.svg import Svg, check_theme, document, draw_graph, legend_of,
 from vizggml.views.tables import Tensors, Tracks, graph_ids, read_graph
 
 WIDTH = 720
+"""Pixels of a figure: about as wide as the output of a notebook, so that text is read at its own size."""
 MARGIN = 16
 TIMELINE_HEIGHT = 220
 BAR_HEIGHT = 40

@@ -1,4 +1,4 @@
-// vizggml player, bundled; sources sha256:003c0251f106acc1751b250537c6aa2feed8c4de8fbdc7124c8c3ae5334f945b
+// vizggml player, bundled; sources sha256:7e151028d7a24e484658604b908d8919f858fea46e3f0f5e2369b2e233b66d0b
 // arrange.js
 var WIDE = { graph: [280, 2], map: [120, 0.7], timeline: [250, 1.4], events: [132, 1], tables: [132, 1] };
 var NARROW = { graph: [214, 1.2], map: [120, 0.6], timeline: [244, 1], events: [155, 1.1], tables: [155, 1] };
@@ -2558,6 +2558,7 @@ var LIGHT = {
   free: "#eef1f4",
   good: "#00795a",
   bad: "#b3261e",
+  onFamily: "#10151d",
   families: ["#3f8fc7", "#c27ba8", "#2f9f80", "#d98a5b", "#d9a12b", "#aab2bf", "#76808f"],
   status: ["#ffffff", "#d3d9e1", "#9aa6b5", "#56b4e9", "#c2410c", "#2f9f80", "#c8cdd5", "#e6dfcf"],
   areas: ["#9aa6b5", "#56b4e9", "#e0a43b", "#2f9f80", "#c27ba8"],
@@ -2581,6 +2582,7 @@ var DARK = {
   free: "#1e242e",
   good: "#3ecfa3",
   bad: "#ff8a80",
+  onFamily: "#0b0e13",
   families: ["#4a9fd6", "#c886b0", "#35ab8a", "#dc8f5f", "#d3a23a", "#667184", "#8b96a8"],
   status: ["#12161d", "#3a4352", "#66748a", "#4aa5dc", "#ff8f57", "#35ab8a", "#363f4c", "#514a3a"],
   areas: ["#66748a", "#4aa5dc", "#d3a23a", "#35ab8a", "#c886b0"],
@@ -7340,7 +7342,7 @@ function paintOwned(player, c, { x, w, y, h, owner, size }) {
     c.lineWidth = 2;
     c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
   }
-  paintName(player, c, { x, w, y, h, owner, size }, palette.dark ? "#0b0e13" : "#10151d");
+  paintName(player, c, { x, w, y, h, owner, size }, palette.onFamily);
 }
 function paintName({ tracks, fonts }, c, { x, w, y, h, owner, size }, ink) {
   const room = Math.floor((w - 10) / 6.4);
@@ -7419,7 +7421,7 @@ var BufferBars = class {
       const w = Math.max(0.5, size[row] / lane.extent * wide);
       c.fillStyle = palette.families[blocks.length % 2 ? 5 : 6];
       c.fillRect(x, 0, w, this.high);
-      paintName(player, c, { x, w, y: 0, h: this.high, owner: tensor[row], size: size[row] }, palette.dark ? "#0b0e13" : "#10151d");
+      paintName(player, c, { x, w, y: 0, h: this.high, owner: tensor[row], size: size[row] }, palette.onFamily);
       blocks.push({ x: this.left + x, w, y: top, h: this.high, owner: tensor[row], offset: offset[row], size: size[row], endless: false, allocator: -1, chunk: -1 });
     });
     return { key, bitmap, blocks, of: new Map(blocks.map((block) => [block.owner, block])) };
@@ -9036,8 +9038,6 @@ var THIN = 2;
 var NAMED2 = 12;
 var TICK_HEIGHT = 22;
 var MOST_TICKS = 8;
-var DARK_INK = "#0b0e13";
-var LIGHT_INK = "#10151d";
 function bake(pane, c, plan) {
   const { player, surface } = pane;
   const { palette, tracks } = player;
@@ -9211,7 +9211,7 @@ function paintAlive(pane, c, plan, position) {
     if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
     boxes.push({ t: tensor[row], x, y, w, h });
   }
-  paintNames3(pane, c, boxes, palette.dark ? DARK_INK : LIGHT_INK);
+  paintNames3(pane, c, boxes, palette.onFamily);
 }
 function paintNames3({ player }, c, boxes, ink) {
   const named = /* @__PURE__ */ new Map();

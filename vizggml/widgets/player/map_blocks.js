@@ -38,7 +38,7 @@ export function paintOwned(player, c, { x, w, y, h, owner, size }) {
     c.lineWidth = 2;
     c.strokeRect(x + 1, y + 1, Math.max(1, w - 3), h - 2);
   }
-  paintName(player, c, { x, w, y, h, owner, size }, palette.dark ? "#0b0e13" : "#10151d");
+  paintName(player, c, { x, w, y, h, owner, size }, palette.onFamily);
 }
 
 /** The name of a block's tensor, and its size below where the block is high enough for both.

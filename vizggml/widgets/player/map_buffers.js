@@ -59,7 +59,7 @@ export class BufferBars {
       const w = Math.max(0.5, (size[row] / lane.extent) * wide);
       c.fillStyle = palette.families[blocks.length % 2 ? 5 : 6];
       c.fillRect(x, 0, w, this.high);
-      paintName(player, c, { x, w, y: 0, h: this.high, owner: tensor[row], size: size[row] }, palette.dark ? "#0b0e13" : "#10151d");
+      paintName(player, c, { x, w, y: 0, h: this.high, owner: tensor[row], size: size[row] }, palette.onFamily);
       blocks.push({ x: this.left + x, w, y: top, h: this.high, owner: tensor[row], offset: offset[row], size: size[row], endless: false, allocator: -1, chunk: -1 });
     });
     return { key, bitmap, blocks, of: new Map(blocks.map((block) => [block.owner, block])) };

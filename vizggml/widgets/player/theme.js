@@ -3,7 +3,7 @@
 /**
  * @typedef {{page: string, panel: string, raised: string, ink: string, soft: string, faint: string, line: string, edge: string,
  *   accent: string, onAccent: string, accentWash: string, source: string, consumer: string, free: string, good: string, bad: string,
- *   families: string[], status: string[], areas: string[], backends: string[], dark: boolean}} Palette
+ *   onFamily: string, families: string[], status: string[], areas: string[], backends: string[], dark: boolean}} Palette
  */
 
 /** @type {Palette} */
@@ -24,6 +24,7 @@ const LIGHT = {
   free: "#eef1f4",
   good: "#00795a",
   bad: "#b3261e",
+  onFamily: "#10151d",
   families: ["#3f8fc7", "#c27ba8", "#2f9f80", "#d98a5b", "#d9a12b", "#aab2bf", "#76808f"],
   status: ["#ffffff", "#d3d9e1", "#9aa6b5", "#56b4e9", "#c2410c", "#2f9f80", "#c8cdd5", "#e6dfcf"],
   areas: ["#9aa6b5", "#56b4e9", "#e0a43b", "#2f9f80", "#c27ba8"],
@@ -49,6 +50,7 @@ const DARK = {
   free: "#1e242e",
   good: "#3ecfa3",
   bad: "#ff8a80",
+  onFamily: "#0b0e13",
   families: ["#4a9fd6", "#c886b0", "#35ab8a", "#dc8f5f", "#d3a23a", "#667184", "#8b96a8"],
   status: ["#12161d", "#3a4352", "#66748a", "#4aa5dc", "#ff8f57", "#35ab8a", "#363f4c", "#514a3a"],
   areas: ["#66748a", "#4aa5dc", "#d3a23a", "#35ab8a", "#c886b0"],

@@ -17,8 +17,6 @@ const THIN = 2;
 const NAMED = 12;
 const TICK_HEIGHT = 22;
 const MOST_TICKS = 8;
-const DARK_INK = "#0b0e13";
-const LIGHT_INK = "#10151d";
 
 /** @param {Pane} pane @param {Context} c @param {Plan} plan */
 export function bake(pane, c, plan) {
@@ -216,7 +214,7 @@ function paintAlive(pane, c, plan, position) {
     if (h > 4) c.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
     boxes.push({ t: tensor[row], x, y, w, h });
   }
-  paintNames(pane, c, boxes, palette.dark ? DARK_INK : LIGHT_INK);
+  paintNames(pane, c, boxes, palette.onFamily);
 }
 
 /** Names where there is room for them. Who lies in the place of another that still lives is named beside it.
